@@ -179,3 +179,29 @@ void apps_locale_leave(locale_t c, locale_t before) {
   uselocale(before);
   freelocale(c);
 }
+
+/* --- models --------------------------------------------------------------------------------------------- */
+
+pawl_status apps_model_write(const char *path, pawl_status (*fill)(FILE *file, const void *model), const void *model,
+                             char *error) {
+  locale_t before, c = apps_locale_enter(&before);
+  pawl_status status = apps_file_write(path, fill, model, error);
+  apps_locale_leave(c, before);
+  return status;
+}
+
+pawl_status apps_model_read(const char *path,
+                            pawl_status (*decode)(const char *bytes, size_t size, void *model_out, char *why),
+                            void *model_out, char *error) {
+  char why[APPS_TEXT_MAX] = "", *bytes;
+  locale_t before, c;
+  size_t size;
+  pawl_status status = apps_file_read(path, &bytes, &size, error);
+  if (status) return status;
+  c = apps_locale_enter(&before);
+  status = decode(bytes, size, model_out, why);
+  apps_locale_leave(c, before);
+  apps_free(bytes);
+  if (status == PAWL_NO_MEMORY && !*why) apps_say(why, status, "out of memory");
+  return status ? apps_say(error, status, "%s: %s", path, why) : PAWL_OK;
+}

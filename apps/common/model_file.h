@@ -27,6 +27,16 @@ pawl_status apps_file_read(const char *path, char **bytes_out, size_t *size_out,
 pawl_status apps_file_write(const char *path, pawl_status (*fill)(FILE *file, const void *context), const void *context,
                             char *error);
 
+/* Writes a model with apps_file_write, in the C locale. */
+pawl_status apps_model_write(const char *path, pawl_status (*fill)(FILE *file, const void *model), const void *model,
+                             char *error);
+
+/* Reads a file and decodes it, in the C locale. `decode` gets the bytes, which a 0 follows, and writes an error without
+ * the name of the file to `why`. */
+pawl_status apps_model_read(const char *path,
+                            pawl_status (*decode)(const char *bytes, size_t size, void *model_out, char *why),
+                            void *model_out, char *error);
+
 /* Enters the C locale, in which numbers have decimal points, and leaves it again. Both are for this thread only. */
 locale_t apps_locale_enter(locale_t *before_out);
 void apps_locale_leave(locale_t c, locale_t before);

@@ -1,85 +1,32 @@
-/* Files of topic models, in the same family as linear models (apps/linear/model/pawl.c): a readable header, then
- * numbers, then a checksum.
+/* Files of topic models: apps/common/model_code.h with "kind": "topics" in the header, and
  *
- *   pawl-model 1 00000384\n     version, and the offset of the numbers
- *   { … }\n                     header: "kind": "topics" and others, one key per line; padded with blanks
  *   alpha                       K float64
  *   lengths                     V of 32 bits: number of topics of each word; bit 31: its values are float32, else int32
  *   values                      4 bytes each, those of word 0 first
  *   topics                      2 bytes each, in the same order; ascending within a word
  *   vocabulary                  one word per line; empty if words are numbers
- *   checksum                    XXH3 of everything before, 64 bits
  *
- * All little-endian. docs/model-format.md specifies every byte. Every number of a file is checked against the file's size before
- * it is used.
+ * Every number of a file is checked against the file's size before it is used.
  */
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include <jansson.h>
-#include <xxhash.h>
 
 #include <pawl/session.h>
 #include <pawl/version.h>
 
 #include "apps/common/memory.h"
-#include "apps/lda/model_inside.h"
+#include "apps/common/model_code.h"
 #include "apps/common/model_file.h"
+#include "apps/lda/model_inside.h"
 
 static_assert(PAWL_LDA_TEXT == APPS_TEXT_MAX, "sentences are written by the same function");
 
-#define MAGIC "pawl-model "
-#define VERSION 1
 #define LIBLINEAR "solver_type " /* LIBLINEAR's models begin with it */
-#define LINE_SIZE 22             /* size of the first line, including its end */
-#define ALIGNMENT 64
-#define HEAD_MAX ((size_t)1 << 20)
 #define FLOATS ((uint32_t)1 << 31)
-#define CHUNK ((size_t)1 << 16)
-
-static uint64_t get(const char *bytes, int width) {
-  uint64_t number = 0;
-  for (int i = width; i-- > 0;) number = number << 8 | (unsigned char)bytes[i];
-  return number;
-}
-
-static void put(char *bytes, uint64_t number, int width) {
-  for (int i = 0; i < width; i++) bytes[i] = (char)(unsigned char)(number >> (8 * i));
-}
 
 /* --- writing -------------------------------------------------------------------------------------------- */
-
-struct model_sink {
-  FILE *file;
-  XXH3_state_t *sum;
-  bool failed;
-  size_t used;
-  char bytes[CHUNK];
-};
-
-static void drain(struct model_sink *sink) {
-  XXH3_64bits_update(sink->sum, sink->bytes, sink->used);
-  if (!sink->failed) sink->failed = fwrite(sink->bytes, 1, sink->used, sink->file) != sink->used;
-  sink->used = 0;
-}
-
-static void put_bytes(struct model_sink *sink, const char *bytes, size_t size) {
-  while (size > 0) {
-    size_t now = size < CHUNK - sink->used ? size : CHUNK - sink->used;
-    memcpy(sink->bytes + sink->used, bytes, now);
-    sink->used += now;
-    bytes += now;
-    size -= now;
-    if (sink->used == CHUNK) drain(sink);
-  }
-}
-
-static void put_number(struct model_sink *sink, uint64_t number, int width) {
-  char bytes[8];
-  put(bytes, number, width);
-  put_bytes(sink, bytes, (size_t)width);
-}
 
 static const char *method_name(enum pawl_lda_method method) { return method == PAWL_LDA_SVI ? "svi" : "gibbs"; }
 
@@ -106,72 +53,30 @@ static json_t *make_about(const struct pawl_lda_model *model) {
                    "written_by", json_sprintf("pawl %s", pawl_version()));
 }
 
-static bool put_head(struct model_sink *sink, const struct pawl_lda_model *model) {
-  char line[LINE_SIZE + 1];
-  json_t *about = make_about(model);
-  char *text = apps_about_text(about, true);
-  json_decref(about);
-  if (!text) return false;
-  size_t length = strlen(text), size = (LINE_SIZE + length + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
-  snprintf(line, sizeof line, MAGIC "%d %08u\n", VERSION, (unsigned)(size % 100000000));
-  put_bytes(sink, line, LINE_SIZE);
-  put_bytes(sink, text, length);
-  for (size_t i = LINE_SIZE + length; i < size - 1; i++) put_bytes(sink, " ", 1);
-  put_bytes(sink, "\n", 1);
-  free(text); /* allocated by open_memstream */
-  return true;
-}
-
-static void put_rows(struct model_sink *sink, const struct pawl_lda_model *model) {
+static void put_rows(struct apps_sink *sink, const struct pawl_lda_model *model) {
   for (uint64_t w = 0; w < model->about.words; w++) {
     const struct lda_row *row = &model->rows[w];
-    put_number(sink, row->count | (row->count && row->kind == LDA_ROW_WEIGHTS ? FLOATS : 0), 4);
+    apps_sink_number(sink, row->count | (row->count && row->kind == LDA_ROW_WEIGHTS ? FLOATS : 0), 4);
   }
   for (uint64_t w = 0; w < model->about.words; w++)
-    for (uint32_t i = 0; i < model->rows[w].count; i++) {
-      uint32_t bits;
-      memcpy(&bits, model->rows[w].entries + (size_t)i * 4, 4);
-      put_number(sink, bits, 4);
-    }
+    apps_sink_numbers(sink, model->rows[w].entries, model->rows[w].count, 4);
   for (uint64_t w = 0; w < model->about.words; w++)
-    for (uint32_t i = 0; i < model->rows[w].count; i++) put_number(sink, lda_row_topics(&model->rows[w])[i], 2);
+    apps_sink_numbers(sink, lda_row_topics(&model->rows[w]), model->rows[w].count, 2);
 }
 
-static void put_model(struct model_sink *sink, const struct pawl_lda_model *model) {
-  for (uint32_t k = 0; k < model->about.topics; k++) {
-    uint64_t bits;
-    memcpy(&bits, &model->alpha[k], 8);
-    put_number(sink, bits, 8);
-  }
+static void put_model(struct apps_sink *sink, const void *context) {
+  const struct pawl_lda_model *model = context;
+  apps_sink_numbers(sink, model->alpha, model->about.topics, 8);
   put_rows(sink, model);
   for (uint64_t w = 0; model->words && w < model->about.words; w++) {
     const char *word = pawl_words_at(model->words, w);
-    put_bytes(sink, word, strlen(word));
-    put_bytes(sink, "\n", 1);
+    apps_sink_bytes(sink, word, strlen(word));
+    apps_sink_bytes(sink, "\n", 1);
   }
 }
 
-pawl_status lda_model_fill(FILE *file, const void *context) {
-  char bytes[8];
-  pawl_status status = PAWL_NO_MEMORY;
-  struct model_sink *sink = apps_alloc(sizeof *sink);
-  XXH3_state_t *sum = XXH3_createState();
-  if (sink && sum) {
-    XXH3_64bits_reset(sum);
-    sink->file = file;
-    sink->sum = sum;
-    sink->used = 0;
-    sink->failed = false;
-    if (put_head(sink, context)) {
-      put_model(sink, context);
-      drain(sink);
-      put(bytes, XXH3_64bits_digest(sum), 8);
-      status = sink->failed || fwrite(bytes, 1, 8, file) != 8 ? PAWL_IO : PAWL_OK;
-    }
-  }
-  XXH3_freeState(sum);
-  apps_free(sink);
-  return status;
+pawl_status lda_model_fill(FILE *file, const void *model) {
+  return apps_model_fill(file, make_about(model), put_model, model);
 }
 
 /* --- reading: the head ---------------------------------------------------------------------------------- */
@@ -180,39 +85,6 @@ struct shape {
   struct pawl_lda_about about;
   uint64_t entries, vocabulary;
 };
-
-/* The offset of the numbers; 0: the line is damaged. */
-static size_t read_begin(const char *digits) {
-  size_t begin = 0;
-  for (int i = 0; i < 8; i++) {
-    if (digits[i] < '0' || digits[i] > '9') return 0;
-    begin = begin * 10 + (size_t)(digits[i] - '0');
-  }
-  return digits[8] == '\n' && begin > LINE_SIZE && begin <= HEAD_MAX ? begin : 0;
-}
-
-static pawl_status read_line(const char *bytes, size_t size, size_t *begin_out, char *why) {
-  size_t magic = strlen(MAGIC);
-  if (size == 0) return apps_say(why, PAWL_TRUNCATED, "the file is empty");
-  if (size >= strlen(LIBLINEAR) && memcmp(bytes, LIBLINEAR, strlen(LIBLINEAR)) == 0)
-    return apps_say(why, PAWL_MISMATCH, "this is a linear model, not a topic model");
-  if (memcmp(bytes, MAGIC, size < magic ? size : magic) != 0)
-    return apps_say(why, PAWL_CORRUPT, "not a topic model; expected a file that begins with \"%s\"", MAGIC);
-  if (size < LINE_SIZE) return apps_say(why, PAWL_TRUNCATED, "the file ends in its first line");
-  if (bytes[magic] != '0' + VERSION || bytes[magic + 1] != ' ')
-    return apps_say(why, PAWL_UNSUPPORTED, "unknown version of the format; this pawl reads version %d", VERSION);
-  *begin_out = read_begin(bytes + magic + 2);
-  if (*begin_out == 0) return apps_say(why, PAWL_CORRUPT, "the first line is damaged");
-  return *begin_out > size ? apps_say(why, PAWL_TRUNCATED, "the file ends in its header") : PAWL_OK;
-}
-
-static bool take_count(const json_t *about, const char *key, uint64_t least, uint64_t most, uint64_t *count_out) {
-  const json_t *is = json_object_get(about, key);
-  json_int_t count = json_integer_value(is);
-  if (!json_is_integer(is) || count < 0 || (uint64_t)count < least || (uint64_t)count > most) return false;
-  *count_out = (uint64_t)count;
-  return true;
-}
 
 static bool take_method(const json_t *about, enum pawl_lda_method *method_out) {
   const char *name = json_string_value(json_object_get(about, "method"));
@@ -234,31 +106,28 @@ static pawl_status read_shape(const json_t *about, struct shape *shape, char *wh
   if (!kind || strcmp(kind, "topics") != 0)
     return apps_say(why, PAWL_MISMATCH, "this is a %s model, not a topic model", kind ? kind : "linear");
   if (!take_method(about, &is->method)) wrong = "method";
-  if (!take_count(about, "topics", 1, PAWL_LDA_TOPICS_MAX, &topics)) wrong = "topics";
-  if (!take_count(about, "words", 1, INT32_MAX, &is->words)) wrong = "words";
+  if (!apps_model_count(about, "topics", 1, PAWL_LDA_TOPICS_MAX, &topics)) wrong = "topics";
+  if (!apps_model_count(about, "words", 1, INT32_MAX, &is->words)) wrong = "words";
   is->topics = (uint32_t)topics;
   is->beta = json_number_value(json_object_get(about, "beta"));
   if (!(is->beta > 0 && isfinite(is->beta))) wrong = "beta";
-  if (!take_count(about, "sweeps", 0, INT64_MAX, &is->sweeps)) wrong = "sweeps";
-  if (!take_count(about, "documents", 0, INT64_MAX, &is->documents)) wrong = "documents";
-  if (!take_count(about, "tokens", 0, INT64_MAX, &is->tokens)) wrong = "tokens";
+  if (!apps_model_count(about, "sweeps", 0, INT64_MAX, &is->sweeps)) wrong = "sweeps";
+  if (!apps_model_count(about, "documents", 0, INT64_MAX, &is->documents)) wrong = "documents";
+  if (!apps_model_count(about, "tokens", 0, INT64_MAX, &is->tokens)) wrong = "tokens";
   if (!take_likelihood(about, &is->log_likelihood)) wrong = "log_likelihood";
-  if (!take_count(about, "entries", 0, INT64_MAX, &shape->entries)) wrong = "entries";
-  if (!take_count(about, "vocabulary", 0, INT64_MAX, &shape->vocabulary)) wrong = "vocabulary";
+  if (!apps_model_count(about, "entries", 0, INT64_MAX, &shape->entries)) wrong = "entries";
+  if (!apps_model_count(about, "vocabulary", 0, INT64_MAX, &shape->vocabulary)) wrong = "vocabulary";
   if (!wrong) return PAWL_OK;
   return apps_say(why, PAWL_CORRUPT, "invalid value of \"%s\" in the header", wrong);
 }
 
 static pawl_status read_head(const char *bytes, size_t size, size_t *begin_out, struct shape *shape, char *why) {
-  json_error_t problem;
-  pawl_status status = read_line(bytes, size, begin_out, why);
+  json_t *about = NULL;
+  if (size >= strlen(LIBLINEAR) && memcmp(bytes, LIBLINEAR, strlen(LIBLINEAR)) == 0)
+    return apps_say(why, PAWL_MISMATCH, "this is a linear model, not a topic model");
+  pawl_status status = apps_model_head(bytes, size, "topic model", begin_out, &about, why);
   if (status) return status;
-  json_t *about = json_loadb(bytes + LINE_SIZE, *begin_out - LINE_SIZE, JSON_REJECT_DUPLICATES, &problem);
-  if (!json_is_object(about))
-    status = apps_say(why, PAWL_CORRUPT, "the header is not a JSON object%s%s", about ? "" : ": ",
-                      about ? "" : problem.text);
-  else
-    status = read_shape(about, shape, why);
+  status = read_shape(about, shape, why);
   json_decref(about);
   return status;
 }
@@ -288,22 +157,20 @@ static pawl_status find_parts(const char *bytes, size_t size, size_t begin, cons
   if (parts->lengths) parts->values = cut(&at, &left, shape->entries, 4);
   if (parts->values) parts->topics = cut(&at, &left, shape->entries, 2);
   if (parts->topics) parts->vocabulary = cut(&at, &left, shape->vocabulary, 1);
-  if (!parts->vocabulary || left < 8)
+  if (!parts->vocabulary || left < APPS_MODEL_SUM)
     return apps_say(why, PAWL_TRUNCATED, "the file ends too early; expected %llu topics of %llu words",
                     (unsigned long long)shape->about.topics, (unsigned long long)shape->about.words);
-  if (left > 8) return apps_say(why, PAWL_CORRUPT, "unexpected data after the topics");
-  if (XXH3_64bits(bytes, size - 8) != get(at, 8))
-    return apps_say(why, PAWL_CORRUPT, "the file is damaged: its checksum does not match");
-  return PAWL_OK;
+  if (left > APPS_MODEL_SUM) return apps_say(why, PAWL_CORRUPT, "unexpected data after the topics");
+  return apps_model_sum(bytes, size, why);
 }
 
 /* Reads one row. Returns false if it is invalid. */
 static bool read_row(const char *values, const char *topics, uint32_t most, struct lda_row *row) {
   uint16_t *places = (uint16_t *)(void *)(row->entries + (size_t)row->count * 4);
   for (uint32_t i = 0; i < row->count; i++) {
-    uint32_t bits = (uint32_t)get(values + (size_t)i * 4, 4);
+    uint32_t bits = (uint32_t)apps_model_number(values + (size_t)i * 4, 4);
     memcpy(row->entries + (size_t)i * 4, &bits, 4);
-    places[i] = (uint16_t)get(topics + (size_t)i * 2, 2);
+    places[i] = (uint16_t)apps_model_number(topics + (size_t)i * 2, 2);
     double value = lda_row_value(row, i);
     if (!(value > 0 && isfinite(value)) || places[i] >= most || (i > 0 && places[i] <= places[i - 1])) return false;
   }
@@ -313,7 +180,7 @@ static bool read_row(const char *values, const char *topics, uint32_t most, stru
 static pawl_status read_rows(const struct parts *parts, uint64_t entries, struct pawl_lda_model *model, char *why) {
   size_t at = 0;
   for (uint64_t w = 0; w < model->about.words; w++) {
-    uint32_t length = (uint32_t)get(parts->lengths + (size_t)w * 4, 4);
+    uint32_t length = (uint32_t)apps_model_number(parts->lengths + (size_t)w * 4, 4);
     struct lda_row row = {.count = length & ~FLOATS, .kind = length & FLOATS ? LDA_ROW_WEIGHTS : LDA_ROW_COUNTS};
     if (row.count == 0) continue;
     if (row.count > model->about.topics || row.count > entries - at)
@@ -348,7 +215,7 @@ static pawl_status make_model(const struct parts *parts, const struct shape *sha
   double *alpha = apps_alloc(shape->about.topics * sizeof *alpha);
   pawl_status status = alpha ? read_words(parts, shape, &words, why) : PAWL_NO_MEMORY;
   for (uint32_t k = 0; status == PAWL_OK && k < shape->about.topics; k++) {
-    uint64_t bits = get(parts->alpha + (size_t)k * 8, 8);
+    uint64_t bits = apps_model_number(parts->alpha + (size_t)k * 8, 8);
     memcpy(&alpha[k], &bits, 8);
   }
   if (status == PAWL_OK) status = pawl_lda_model_create(&shape->about, alpha, words, model_out);
@@ -377,22 +244,13 @@ pawl_status lda_model_decode(const char *bytes, size_t size, struct pawl_lda_mod
 /* --- files ---------------------------------------------------------------------------------------------- */
 
 pawl_status pawl_lda_model_write(const struct pawl_lda_model *model, const char *path, char error[PAWL_LDA_TEXT]) {
-  locale_t before, c = apps_locale_enter(&before);
-  pawl_status status = apps_file_write(path, lda_model_fill, model, error);
-  apps_locale_leave(c, before);
-  return status;
+  return apps_model_write(path, lda_model_fill, model, error);
+}
+
+static pawl_status decode(const char *bytes, size_t size, void *model_out, char *why) {
+  return lda_model_decode(bytes, size, model_out, why);
 }
 
 pawl_status pawl_lda_model_read(const char *path, struct pawl_lda_model **model_out, char error[PAWL_LDA_TEXT]) {
-  char why[PAWL_LDA_TEXT] = "", *bytes;
-  locale_t before, c;
-  size_t size;
-  pawl_status status = apps_file_read(path, &bytes, &size, error);
-  if (status) return status;
-  c = apps_locale_enter(&before);
-  status = lda_model_decode(bytes, size, model_out, why);
-  apps_locale_leave(c, before);
-  apps_free(bytes);
-  if (status == PAWL_NO_MEMORY) apps_say(why, status, "out of memory");
-  return status ? apps_say(error, status, "%s: %s", path, why) : PAWL_OK;
+  return apps_model_read(path, decode, model_out, error);
 }

@@ -8,20 +8,17 @@
  * only the features of a minibatch, a worker applies the penalty to all weights: it has them at hand.
  *
  * All workers make the same number of steps in a pass. A worker whose rows are used up only averages. Rows are kept in
- * memory, because their number must be known before the first step. apps/cnn/share/reduce.c explains when a reduce is
+ * memory, because their number must be known before the first step. apps/common/reduce.h explains when a reduce is
  * closed, and what happens if workers are lost.
  */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "apps/common/errors.h"
+#include "apps/common/reduce.h"
 #include "apps/linear/inside.h"
 #include "apps/linear/minibatch.h"
-
-#define LOOK_NS PAWL_SECOND           /* between two checks whether the job has ended */
-#define GIVE_UP_NS (60 * PAWL_SECOND) /* for one step: apps/cnn/share/reduce.c */
 
 struct held_piece {
   size_t number;
@@ -71,7 +68,7 @@ void linear_average_forget(struct linear_worker *worker) {
 void linear_average_fini(struct linear_worker *worker) {
   struct linear_average *average = worker->average;
   if (!average) return;
-  pawl_reduce_close(average->reduce); /* before its tensors go */
+  apps_reduce_close(&average->reduce); /* before its tensors go */
   linear_average_forget(worker);
   linear_minibatch_fini(&average->minibatch);
   apps_free(average->w);
@@ -135,22 +132,14 @@ pawl_status linear_average_load(struct linear_worker *worker, struct linear_cens
 }
 
 pawl_status linear_average_meet(struct linear_worker *worker, struct linear_reply *reply) {
-  struct pawl_peers *peers = pawl_worker_peers(worker->worker);
-  if (!peers) {
-    pawl_worker_say(worker->worker, "this worker was not started for reduce; start it with --peers");
+  pawl_status status = apps_reduce_number(worker->worker, &reply->number);
+  if (status == PAWL_MISMATCH) {
+    pawl_worker_say(worker->worker, APPS_REDUCE_NO_PEERS);
     worker->has_said = true;
-    return PAWL_MISMATCH;
   }
-  pawl_status status = load(worker);
-  if (status) return status;
-  reply->steps = worker->average->cut_count;
-  reply->number = pawl_peers_number(peers);
-  return PAWL_OK;
-}
-
-static void close_reduce(struct linear_average *average) {
-  pawl_reduce_close(average->reduce);
-  average->reduce = NULL;
+  if (!status) status = load(worker);
+  if (!status) reply->steps = worker->average->cut_count;
+  return status;
 }
 
 /* --- weights ---------------------------------------------------------------------------------------------- */
@@ -168,7 +157,7 @@ static pawl_status prepare(struct linear_worker *worker, const struct linear_ord
       if (batch->ids[k] >= order->features) return PAWL_CORRUPT;
   }
   if (average->w && average->point == order->point && average->size == order->features + 1) return PAWL_OK;
-  close_reduce(average);
+  apps_reduce_close(&average->reduce);
   apps_free(average->w);
   apps_free(average->mean);
   worker->dense = NULL;
@@ -202,40 +191,22 @@ static void learn(struct linear_worker *worker, const struct linear_order *order
 
 /* --- a pass ----------------------------------------------------------------------------------------------- */
 
-static pawl_status await_peers(struct linear_worker *worker, uint64_t number) {
-  struct pawl_peers *peers = pawl_worker_peers(worker->worker);
-  pawl_status status = peers ? PAWL_OK : PAWL_MISMATCH;
-  for (uint64_t known; !status && (known = pawl_peers_number(peers)) < number;) {
-    status = pawl_peers_await(peers, known, LOOK_NS);
-    if (status == PAWL_TIMED_OUT) status = pawl_worker_is_ending(worker->worker) ? PAWL_CANCELLED : PAWL_OK;
-  }
-  return status;
-}
-
-static pawl_status step_on(struct linear_worker *worker, struct pawl_reduce_report *report) {
-  int64_t begun = apps_now();
-  pawl_status status;
-  do status = pawl_reduce_step(worker->average->reduce, LOOK_NS, report);
-  while (status == PAWL_TIMED_OUT && !pawl_worker_is_ending(worker->worker) && apps_now() - begun < GIVE_UP_NS);
+static pawl_status explain(struct linear_worker *worker, pawl_status status) {
   if (status != PAWL_DIVERGED) return status;
   pawl_worker_say(worker->worker, "the training diverged: a weight is not finite; use a lower --rate");
   worker->has_said = true;
   return status;
 }
 
-static pawl_status open_reduce(struct linear_worker *worker, const struct linear_order *order, const char *what,
-                               double *values, const char *graph, enum pawl_reduce_mode mode) {
+static pawl_status open_reduce(struct linear_worker *worker, const struct linear_order *order) {
   struct linear_average *average = worker->average;
-  struct pawl_tensor tensor = {.values = values, .count = average->size, .type = PAWL_F64};
+  struct pawl_tensor tensor = {.values = average->w, .count = average->size, .type = PAWL_F64};
   struct pawl_reduce_options options;
-  char name[PAWL_REDUCE_NAME_MAX + 1];
   pawl_reduce_options_init(&options);
-  options.graph = graph;
-  options.mode = mode;
+  options.graph = *worker->spec.graph ? worker->spec.graph : NULL;
+  options.mode = worker->spec.mode;
   options.first = average->iteration; /* a new worker has made none, and takes over the weights of another one */
-  snprintf(name, sizeof name, "%s.%llu", what, (unsigned long long)order->serial);
-  return pawl_reduce_open(pawl_worker_peers(worker->worker), name, &tensor, 1, &options, LINEAR_TIMEOUT,
-                          &average->reduce);
+  return apps_reduce_open(worker->worker, "steps", order->serial, tensor, &options, &average->reduce);
 }
 
 static double rate_at(const struct linear_spec *spec, const struct linear_order *order, uint64_t step) {
@@ -258,7 +229,7 @@ static pawl_status take_steps(struct linear_worker *worker, const struct linear_
       learn(worker, order, rate, reply);
     }
     int64_t before = apps_now();
-    status = step_on(worker, &report);
+    status = explain(worker, apps_reduce_step(worker->worker, average->reduce, &report));
     reply->waited_s += apps_seconds_since(before);
     if (status) return status == PAWL_TIMED_OUT ? PAWL_OK : status; /* behind */
     average->iteration = report.iteration;
@@ -272,11 +243,9 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   pawl_status status = prepare(worker, order);
   if (status) return status;
   struct linear_average *average = worker->average;
-  close_reduce(average);
-  status = await_peers(worker, order->number);
-  if (!status)
-    status = open_reduce(worker, order, "steps", average->w, *worker->spec.graph ? worker->spec.graph : NULL,
-                         worker->spec.mode);
+  apps_reduce_close(&average->reduce);
+  status = apps_reduce_await(worker->worker, order->number);
+  if (!status) status = open_reduce(worker, order);
   if (!status) status = take_steps(worker, order, reply);
   reply->steps = average->iteration;
   reply->worked_s = apps_seconds_since(begun) - reply->waited_s;
@@ -284,27 +253,25 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
 }
 
 pawl_status linear_average_agree(struct linear_worker *worker, const struct linear_order *order) {
-  if (worker->average) close_reduce(worker->average);
+  bool is_there = false;
+  if (worker->average) apps_reduce_close(&worker->average->reduce);
+  worker->dense = NULL;
   pawl_status status = prepare(worker, order);
-  if (!status) status = await_peers(worker, order->number);
   if (status) return status;
   struct linear_average *average = worker->average;
+  struct pawl_tensor tensor = {.values = average->mean, .count = average->size, .type = PAWL_F64};
   memcpy(average->mean, average->w, average->size * sizeof *average->mean);
-  status = open_reduce(worker, order, "mean", average->mean, "complete", PAWL_REDUCE_NOTIFY_ACK);
-  if (!status) status = step_on(worker, NULL);
-  if (status) return status;
+  status = explain(worker, apps_reduce_mean(worker->worker, order->number, order->serial, tensor, average->iteration,
+                                            &average->reduce, &is_there));
+  if (!is_there) return status; /* it has no mean, and says so: linear_average_give, linear_evaluate */
   worker->dense = average->mean;
   worker->dense_size = average->size;
   return PAWL_OK;
 }
 
-/* The first worker reports, all others nothing. */
 pawl_status linear_average_give(struct linear_worker *worker, const struct linear_order *order) {
-  const struct linear_average *average = worker->average;
-  if (!worker->dense || pawl_worker_rank(worker->worker) > 0) return PAWL_OK;
-  if (order->begin > order->end || order->end > average->size) return PAWL_CORRUPT;
-  return pawl_worker_report(worker->worker, average->mean + order->begin,
-                            (size_t)(order->end - order->begin) * sizeof *average->mean);
+  size_t size = worker->dense ? worker->dense_size : SIZE_MAX;
+  return apps_reduce_give(worker->worker, worker->dense, size, sizeof *worker->dense, order->begin, order->end);
 }
 
 /* --- the method ------------------------------------------------------------------------------------------- */

@@ -185,7 +185,8 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_cnn_train(const struct pawl_images *imag
 /* How workers share the parameters. */
 enum pawl_cnn_share {
   PAWL_CNN_SERVERS =
-      0, /* in a vector on servers. A step of all workers equals a step of one process, but for rounding */
+      0, /* in a vector on servers. With PAWL_CNN_PUSH_BSP a step of all workers equals one of one process, but for
+            rounding */
   PAWL_CNN_REDUCE = 1, /* each worker has its own, and averages with its neighbours in a graph (<pawl/reduce.h>). The
                            sessions should be opened with `peers_only`: no servers are needed */
 };
@@ -195,6 +196,15 @@ enum pawl_cnn_average {
   PAWL_CNN_AVERAGE_AUTO = 0,   /* gradients if the graph is "complete" and the mode NOTIFY_ACK, else models */
   PAWL_CNN_AVERAGE_MODELS = 1, /* each worker makes a step by itself, and mixes its parameters with its neighbours' */
   PAWL_CNN_AVERAGE_GRADIENTS = 2, /* the complete graph and NOTIFY_ACK only: as PAWL_CNN_SERVERS, without servers */
+};
+
+/* When the workers' changes take effect with PAWL_CNN_SERVERS. */
+enum pawl_cnn_push {
+  PAWL_CNN_PUSH_BSP = 0, /* a step begins with the changes of all workers in the step before */
+  /* A worker computes while its last changes travel, with parameters that lack one step, and sends the next changes when
+   * the servers have applied the last ones of all workers: the policy "notify-ack" of <pawl/policy.h>. */
+  PAWL_CNN_PUSH_NOTIFY_ACK = 1,
+  PAWL_CNN_PUSH_ASYNC = 2, /* no worker waits for another: it gets the parameters as they are */
 };
 
 struct pawl_cnn_sharing {
@@ -220,6 +230,8 @@ struct pawl_cnn_sharing {
   /* Called with the context of struct pawl_cnn_options. Both may be NULL. */
   void (*tell)(void *context, const char *line); /* a line of news */
   pawl_status (*start_worker)(void *context);    /* asks for one more worker; NULL: workers come by themselves */
+
+  enum pawl_cnn_push push; /* PAWL_CNN_SERVERS */
 };
 
 PAWL_API void pawl_cnn_sharing_init_sized(struct pawl_cnn_sharing *sharing, size_t struct_size);

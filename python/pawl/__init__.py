@@ -15,6 +15,7 @@ from ._group import Group
 from ._library import lib as _lib
 from ._library import path as library_path
 from ._peers import Member, Peers, PeersState
+from ._reduce import Reduce, ReduceReport, ReduceState
 from ._session import Figures, Session
 from ._task import Task
 from ._vector import Keys, Vector
@@ -34,6 +35,9 @@ __all__ = [
     "OperationError",
     "Peers",
     "PeersState",
+    "Reduce",
+    "ReduceReport",
+    "ReduceState",
     "Session",
     "Task",
     "TimedOut",

@@ -15,6 +15,7 @@ CONSTANTS = {
     "PAWL_OK": 0,
     "PAWL_INVALID": -101,
     "PAWL_MISMATCH": -110,
+    "PAWL_UNSUPPORTED": -106,
     "PAWL_OUT_OF_SPAN": -109,
     "PAWL_TIMED_OUT": -202,
     "PAWL_NODE_STOPPED": -403,
@@ -36,6 +37,16 @@ CONSTANTS = {
     "PAWL_FILTERS_OPTION_MAX": 255,
     "PAWL_SITE_MAX": 64,
     "PAWL_PEERS_NONE": 2**32 - 1,
+    "PAWL_REDUCE_GRAPH_MAX": 255,
+    "PAWL_REDUCE_NOTIFY_ACK": 0,
+    "PAWL_REDUCE_BSP": 1,
+    "PAWL_REDUCE_ASYNC": 2,
+    "PAWL_REDUCE_MIX": 0,
+    "PAWL_REDUCE_MEAN": 1,
+    "PAWL_REDUCE_FULL": 0,
+    "PAWL_REDUCE_F16": 1,
+    "PAWL_REDUCE_BF16": 2,
+    "PAWL_REDUCE_INT8": 3,
     "PAWL_FOREVER": 2**63 - 1,
     "PAWL_KEY_END": 2**64 - 1,
 }
@@ -43,6 +54,7 @@ CONSTANTS = {
 OK = CONSTANTS["PAWL_OK"]
 INVALID = CONSTANTS["PAWL_INVALID"]
 MISMATCH = CONSTANTS["PAWL_MISMATCH"]
+UNSUPPORTED = CONSTANTS["PAWL_UNSUPPORTED"]
 OUT_OF_SPAN = CONSTANTS["PAWL_OUT_OF_SPAN"]
 TIMED_OUT = CONSTANTS["PAWL_TIMED_OUT"]
 NODE_STOPPED = CONSTANTS["PAWL_NODE_STOPPED"]
@@ -108,6 +120,60 @@ class PeerMember(ctypes.Structure):
     ]
 
 
+class Tensor(ctypes.Structure):
+    _fields_ = [("values", ctypes.c_void_p), ("count", ctypes.c_size_t), ("type", ctypes.c_int)]
+
+
+class ReduceOptions(ctypes.Structure):
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("mode", ctypes.c_int),
+        ("what", ctypes.c_int),
+        ("graph", ctypes.c_char_p),
+        ("seed", ctypes.c_uint64),
+        ("degree", ctypes.c_uint32),
+        ("narrow", ctypes.c_int),
+        ("significant", ctypes.c_double),
+        ("carried", ctypes.c_void_p),
+        ("carried_count", ctypes.c_size_t),
+        ("checkpoint", ctypes.c_char_p),
+        ("checkpoint_period", ctypes.c_uint64),
+        ("first", ctypes.c_uint64),
+    ]
+
+
+class ReduceReport(ctypes.Structure):
+    _fields_ = [
+        ("iteration", ctypes.c_uint64),
+        ("number", ctypes.c_uint64),
+        ("rank", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("expected", ctypes.c_uint32),
+        ("used", ctypes.c_uint32),
+        ("current", ctypes.c_uint32),
+        ("is_regenerated", ctypes.c_bool),
+        ("is_adopted", ctypes.c_bool),
+        ("bytes_sent", ctypes.c_uint64),
+        ("waited_ack_ns", ctypes.c_int64),
+        ("waited_ns", ctypes.c_int64),
+        ("agreed_ns", ctypes.c_int64),
+    ]
+
+
+class ReduceState(ctypes.Structure):
+    _fields_ = [
+        ("iteration", ctypes.c_uint64),
+        ("number", ctypes.c_uint64),
+        ("rank", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("inputs", ctypes.c_uint32),
+        ("outputs", ctypes.c_uint32),
+        ("graph", ctypes.c_char * (CONSTANTS["PAWL_REDUCE_GRAPH_MAX"] + 1)),
+        ("bytes_sent", ctypes.c_uint64),
+        ("regenerated", ctypes.c_uint64),
+    ]
+
+
 class SessionFigures(ctypes.Structure):
     _fields_ = [
         ("bytes_sent", ctypes.c_uint64),
@@ -165,6 +231,10 @@ STRUCTS = {
     "pawl_session_figures": SessionFigures,
     "pawl_peers_state": PeersState,
     "pawl_peer_member": PeerMember,
+    "pawl_tensor": Tensor,
+    "pawl_reduce_options": ReduceOptions,
+    "pawl_reduce_report": ReduceReport,
+    "pawl_reduce_state": ReduceState,
     "pawl_vector_options": VectorOptions,
     "pawl_vector_info": VectorInfo,
     "pawl_where": Where,
@@ -230,6 +300,14 @@ void pawl_peers_leave(struct pawl_peers *);
 void pawl_peers_state(const struct pawl_peers *, struct pawl_peers_state *);
 pawl_status pawl_peers_member(const struct pawl_peers *, uint32_t, struct pawl_peer_member *);
 pawl_status pawl_peers_await(struct pawl_peers *, uint64_t, int64_t);
+
+void pawl_reduce_options_init_sized(struct pawl_reduce_options *, size_t);
+pawl_status pawl_reduce_open(struct pawl_peers *, const char *, const struct pawl_tensor *, size_t, const struct pawl_reduce_options *, int64_t, struct pawl_reduce **);
+pawl_status pawl_reduce_step(struct pawl_reduce *, int64_t, struct pawl_reduce_report *);
+void pawl_reduce_state(const struct pawl_reduce *, struct pawl_reduce_state *);
+void pawl_reduce_close(struct pawl_reduce *);
+pawl_status pawl_reduce_save(struct pawl_reduce *, const char *);
+pawl_status pawl_reduce_load(struct pawl_reduce *, const char *, uint64_t *);
 """
 
 _TYPES = {

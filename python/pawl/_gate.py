@@ -166,6 +166,19 @@ class Gate:
         if self._users == 0:
             self._changed.notify_all()
 
+    def retain(self, handle):
+        """Keeps a handle, which is in use, until `release`: another object of the library refers to it."""
+        with self._changed:
+            handle.users += 1
+
+    def release(self, handle):
+        """Call it inside the gate."""
+        with self._changed:
+            handle.users -= 1
+            is_idle = handle.is_closed and handle.users == 0
+        if is_idle:
+            handle.free(handle.pointer)
+
     def close_handle(self, handle):
         """Frees a handle, now or when the last call that uses it leaves."""
         if self.is_forked():

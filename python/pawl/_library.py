@@ -62,6 +62,7 @@ def _check_layout(path, library):
     for struct, init, expected in (
         (_abi.VectorOptions, library.pawl_vector_options_init_sized, {"type": 1, "width": 1, "size": _abi.KEY_END, "layout": 0}),
         (_abi.SessionOptions, library.pawl_session_options_init_sized, {"address": None, "replicas": 0, "timeout_ns": 0}),
+        (_abi.ReduceOptions, library.pawl_reduce_options_init_sized, {"graph": None, "seed": 1, "narrow": 0, "first": 0}),
     ):
         memory = ctypes.create_string_buffer(pattern * room, room)
         init(ctypes.cast(memory, ctypes.c_void_p), ctypes.sizeof(struct))

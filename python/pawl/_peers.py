@@ -1,12 +1,14 @@
 """Peer groups: processes that share parameters without servers."""
 
 import ctypes
+import weakref
 from collections import namedtuple
 
 from . import _abi
 from ._errors import check, invalid, last_error
 from ._gate import Handle, Patience, nanoseconds
 from ._library import lib
+from ._reduce import Reduce
 from ._vector import Owned, _text
 
 PeersState = namedtuple("PeersState", "number size rank founders complete")
@@ -25,6 +27,31 @@ class Peers(Owned):
             check(lib.pawl_peers_join(opened, _text(name, "peers"), size, nanoseconds(timeout), ctypes.byref(pointer)))
         super().__init__(session, Handle(pointer.value, lib.pawl_peers_leave, "peers %s" % name))
         self.name = name
+        self._reduces = weakref.WeakSet()
+
+    def close(self):
+        """Closes the reduces of this membership, and leaves the group."""
+        for reduce in list(self._reduces):
+            reduce.close()
+        super().close()
+
+    def reduce(self, name, arrays, **options):
+        """Opens a reduce, which averages arrays with the other members of the group. All members use the same name,
+        shapes and options. Waits until the group is complete, but not until the others have opened the reduce.
+
+          arrays            float32 and float64 arrays, C-contiguous and writable; used and changed in place
+          mode              "notify-ack" (default), "bsp" or "async"
+          what              what the arrays are: "mix" (default), a model, or "mean", a gradient
+          graph             a topology of `pawl graph list`, or a file; None: the default
+          seed, degree      of random graphs
+          narrow            how values travel: "full" (default), "f16", "bf16" or "int8"
+          significant       send only values that have changed by more than this (notify-ack)
+          carried           arrays that are not averaged, but belong to the state of a member
+          checkpoint        file for every `checkpoint_period`-th iteration, of this member alone
+          first             iterations that are already done
+          timeout           time limit for opening, in seconds (default: 30)
+        """
+        return Reduce(self, name, arrays, **options)
 
     def _state(self):
         state = _abi.PeersState()

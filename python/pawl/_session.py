@@ -2,7 +2,6 @@
 
 import ctypes
 import json
-import operator
 import weakref
 from collections import namedtuple
 
@@ -11,6 +10,7 @@ from ._errors import Error, check, invalid
 from ._gate import AT_EXIT, Gate, nanoseconds
 from ._group import Group
 from ._library import lib
+from ._options import choice, number
 from ._peers import Peers
 from ._vector import Vector, _text
 
@@ -20,22 +20,6 @@ Figures.__doc__ = "Bytes and messages that a session has sent and received since
 _FUNCTIONS = {"add": "PAWL_ADD", "assign": "PAWL_ASSIGN"}
 _PLACEMENTS = {"auto": "PAWL_PLACE_AUTO", "ordered": "PAWL_PLACE_ORDERED", "mixed": "PAWL_PLACE_MIXED"}
 _LAYOUTS = {"auto": "PAWL_LAYOUT_AUTO", "dense": "PAWL_LAYOUT_DENSE", "sparse": "PAWL_LAYOUT_SPARSE"}
-
-
-def _number(what, value, bits):
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = -1
-    if not 0 <= number < 2**bits:
-        raise invalid("invalid %s=%r; expected an unsigned integer of %d bits", what, value, bits)
-    return number
-
-
-def _choice(what, value, choices):
-    if value not in choices:
-        raise invalid("invalid %s=%r; expected one of %s", what, value, ", ".join(choices))
-    return _abi.CONSTANTS[choices[value]]
 
 
 def _long_text(what, value, most):
@@ -96,8 +80,8 @@ class Session:
         flags.update(tcp_only=tcp_only, stays_dead=stays_dead, peers_only=peers_only)
         for name, value in flags.items():
             setattr(options, name, bool(value))
-        options.servers, options.shards = _number("servers", servers, 32), _number("shards", shards, 32)
-        options.replicas, options.server_memory = _number("replicas", replicas, 32), _number("server_memory", server_memory, 64)
+        options.servers, options.shards = number("servers", servers, 32), number("shards", shards, 32)
+        options.replicas, options.server_memory = number("replicas", replicas, 32), number("server_memory", server_memory, 64)
         options.timeout_ns = max(1, nanoseconds(timeout))
         check(lib.pawl_session_open(ctypes.byref(options), ctypes.byref(pointer)))
         self._gate = Gate(pointer.value, "session")
@@ -204,12 +188,12 @@ class Session:
     ):
         options, pointer = _abi.VectorOptions(), ctypes.c_void_p()
         lib.pawl_vector_options_init_sized(ctypes.byref(options), ctypes.sizeof(options))
-        options.function = _choice("function", function, _FUNCTIONS)
-        options.type, options.width = _arrays.type_of(dtype), _number("width", width, 32)
+        options.function = choice("function", function, _FUNCTIONS)
+        options.type, options.width = _arrays.type_of(dtype), number("width", width, 32)
         if size is not None:
-            options.size = _number("size", size, 64)
-        options.placement = _choice("placement", placement, _PLACEMENTS)
-        options.layout = _choice("layout", layout, _LAYOUTS)
+            options.size = number("size", size, 64)
+        options.placement = choice("placement", placement, _PLACEMENTS)
+        options.layout = choice("layout", layout, _LAYOUTS)
         options.rule = _long_text("rule", rule, _abi.CONSTANTS["PAWL_RULE_MAX"])
         options.filters = _long_text("filters", filters, _abi.CONSTANTS["PAWL_FILTERS_OPTION_MAX"])
         with self._gate.inside() as session:
@@ -222,12 +206,12 @@ class Session:
     def group(self, name, size=0, *, timeout=30.0):
         """Joins the group `space/name`, which starts with `size` members. 0 accepts the size of an existing
         group; a new group then starts with one member."""
-        return Group(self, name, _number("size", size, 32), timeout)
+        return Group(self, name, number("size", size, 32), timeout)
 
     def peers(self, name, size, *, timeout=30.0):
         """Joins the peer group `space/name`, which is founded by `size` members. Does not wait for the others:
         Peers.wait does."""
-        return Peers(self, name, _number("size", size, 32), timeout)
+        return Peers(self, name, number("size", size, 32), timeout)
 
     @property
     def node(self):

@@ -99,7 +99,7 @@ explains 'train lda' --topics --output --vocab --held-out --alpha --beta --optim
   --max-words --stop --workers --threads --servers --replicas --cluster --job --dir --keep-dir --resume --log --tensorboard --json \
   --quiet --key-file DATA
 explains 'train cnn' --model --output --test --format --epochs --batch --rate --schedule --momentum --decay --seed --threads \
-  --log --json --quiet FILE
+  --share --graph --mode --average --log --json --quiet FILE
 explains worker --cluster --job --wait --listen --rack --key-file
 explains checkpoint 'pawl checkpoint list' 'pawl checkpoint verify' 'pawl checkpoint export'
 explains 'checkpoint list' --json DIR/NAME

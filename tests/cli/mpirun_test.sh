@@ -37,6 +37,32 @@ accuracy=$(sed -n 's/.*"accuracy":\([^,}]*\).*/\1/p' out)
 expect 0 "$pawl" train logistic data.svm -o alone.model --workers 2 --json
 said "\"accuracy\":$accuracy,"
 
+# Workers that average: no server is started, and they find one another as in any other run.
+# Images of 16 x 16 pixels with a bright bar, whose place is the label.
+python3 - <<'END'
+import random, struct
+random.seed(7)
+labels = bytes(random.randrange(4) for _ in range(120))
+pixels = bytes(random.randrange(120) + (110 if at // 64 == label else 0) for label in labels for at in range(256))
+open('images', 'wb').write(struct.pack('>4I', 0x803, 120, 16, 16) + pixels)
+open('labels', 'wb').write(struct.pack('>2I', 0x801, 120) + labels)
+END
+launch() { expect 0 mpirun --oversubscribe --host localhost:4 -n 4 "$pawl" "$@"; }
+launch train svm data.svm --method sgd --share reduce --graph root --passes 10 -o svm.model --json
+said '"share":"reduce","workers":3,"workers_lost":0'
+expect 0 "$pawl" predict svm.model data.svm
+launch train cnn --model lenet images labels --epochs 2 --batch 16 --rate 0.001 --share reduce --graph complete -o net.model --json
+said '"steps":16,.*"share":"reduce","workers":3,"workers_lost":0'
+launched=$(sed -n 's/.*"loss":\([^,}]*\).*/\1/p' out)
+expect 0 "$pawl" train cnn --model lenet images labels --epochs 2 --batch 16 --rate 0.001 -o alone.model --json
+awk -v a="$launched" -v b="$(sed -n 's/.*"loss":\([^,}]*\).*/\1/p' out)" 'BEGIN { d = a - b; exit !(d * d < 1e-6) }' ||
+  fail "the loss is $launched under mpirun, but: $(cat out)"
+for mode in bsp notify-ack async; do
+  launch train cnn --model lenet images labels --epochs 1 --batch 16 --share servers --mode $mode -o net.model --json
+  said '"share":"servers","workers":3,"workers_lost":0'
+done
+for left in .pawl-*; do [ ! -e "$left" ] || fail "$left is left behind"; done
+
 # The number of workers is the launcher's.
 expect 2 mpirun --oversubscribe --host localhost:3 -n 3 "$pawl" train logistic data.svm --workers 2
 complained 'omit --workers'

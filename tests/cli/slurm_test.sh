@@ -1,6 +1,7 @@
 #!/bin/sh
 # Training under srun, in a Slurm of one node that this test starts for itself.
 # labels: nosan
+# timeout: 400
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
@@ -73,3 +74,33 @@ expect 0 srun -n 3 --overcommit "$pawl" train logistic data.svm -o launched.mode
 [ -s launched.model ] || fail 'there is no model'
 grep -q '"workers":2' log.jsonl || fail "two workers, not: $(cat log.jsonl)"
 for left in .pawl-*; do [ ! -e "$left" ] || fail "$left is left behind"; done
+
+# --- without servers -----------------------------------------------------------------------------------------------------------------
+
+expect 0 srun -n 4 --overcommit "$pawl" train svm data.svm --method sgd --share reduce --graph root --passes 10 -o svm.model --json
+said '"share":"reduce","workers":3,"workers_lost":0'
+expect 0 "$pawl" predict svm.model data.svm
+
+# srun does not end the other processes if one of them is killed: the survivors go on, and the first one saves the model.
+# Workers are the processes that have not printed a round; the first one writes the log.
+srun -n 4 --overcommit "$pawl" train svm data.svm --method sgd --share reduce --graph root --passes 1000000 -o long.model \
+  --log long.jsonl >long.out 2>long.log &
+launch=$!
+pids="$pids $launch"
+eventually test -s long.jsonl || fail 'the run does not begin'
+of_rank() { # of_rank NUMBER: the process of the run with this rank
+  for folder in /proc/[0-9]*; do
+    tr '\0' '\n' <"$folder/environ" 2>/dev/null | grep -q "^SLURM_PROCID=$1\$" || continue
+    tr '\0' ' ' <"$folder/cmdline" 2>/dev/null | grep -q 'train svm .*long\.model' || continue
+    [ "$(readlink "$folder/cwd")" = "$work" ] && echo "${folder#/proc/}"
+  done | head -n 1
+}
+victim=$(of_rank 2)
+kill -9 "$victim"
+before=$(wc -l <long.jsonl)
+eventually sh -c "[ \"\$(wc -l <long.jsonl)\" -gt $((before + 3)) ]" || fail 'the survivors do not go on'
+kill -INT "$(of_rank 0)"
+wait $launch && fail 'srun does not notice the end of a process'
+grep -q "worker $victim at .* was lost; 2 left" long.log || fail "no word about the lost worker: $(cat long.log)"
+grep -q '^  workers  *2 finished, 1 lost; shared by reduce' long.out || fail "the summary: $(cat long.out)"
+expect 0 "$pawl" predict long.model data.svm

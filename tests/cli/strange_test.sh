@@ -53,3 +53,21 @@ refuses 'ragged.csv:2:4: fewer columns than in the first line' '1,2,3\n0,2\n' ra
 printf 'y,a\n1,2\n' >label.csv
 expect 2 "$pawl" train logistic label.csv --label z
 complained 'no column has the name or number given for the label'
+
+# Words are hashed to ids far apart, and the objective is that of the same rows with ids that are not.
+awk 'BEGIN {
+  srand(5)
+  print "y,colour,size" >"hashed.csv"
+  for (i = 0; i < 300; i++) {
+    c = int(5 * rand()); s = rand(); y = (c < 2) != (s > 0.8)
+    print y "," substr("red  greenblue blackwhite", 5 * c + 1, 5) "," s >"hashed.csv"
+    print y, c + 1 ":1", "6:" s >"numbered.svm"
+  }
+}'
+expect 0 "$pawl" train logistic numbered.svm --workers 2 -o numbered.model --json
+numbered=$(figure objective)
+expect 0 "$pawl" train logistic hashed.csv --label y --workers 2 -o hashed.model --json
+awk -v a="$(figure objective)" -v b="$numbered" 'BEGIN { d = a - b; exit !(d < 1e-3 * b && -d < 1e-3 * b) }' ||
+  fail "$numbered is the objective of numbered words, but of hashed ones: $(cat out)"
+[ "$(figure features)" -gt 65536 ] || fail "the words have ids that are not far apart: $(cat out)"
+expect 0 "$pawl" predict hashed.model hashed.csv --label y

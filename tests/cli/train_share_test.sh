@@ -45,23 +45,49 @@ expect 0 "$pawl" $cnn --epochs 1 --batch 16 -o one.model --share servers --worke
 said '^  workers  *1 finished, 0 lost; shared by servers, waited [0-9.]* %$'
 said '^  network  .* sent, .* received by workers$'
 
+# Modes of pushes: bsp is the default.
+for mode in bsp notify-ack async; do
+  # shellcheck disable=SC2086
+  expect 0 "$pawl" $cnn $tested --epochs 2 --batch 16 --rate 0.001 -o $mode.model --json --workers 2 --share servers --mode $mode
+  said '"share":"servers","workers":2,"workers_lost":0'
+  said '"steps":16,'
+  [ $mode != bsp ] || near "$(figure loss)" "$alone"
+  expect 0 "$pawl" predict $mode.model test-images test-labels
+done
+
 # shellcheck disable=SC2086
 expect 1 "$pawl" $cnn --rate 1e10 -o no.model --workers 2
 complained 'the training diverged in epoch 1, step [0-9]*: the loss is not finite; use a lower learning rate than 1e+10'
 [ ! -e no.model ] || fail 'a run that diverged writes a model'
 
 # A worker that is killed is replaced; Ctrl-C ends the run and saves the model.
-long="$cnn --epochs 1000000 --batch 16 --rate 0.001"
-set_out killed --workers 2
-victim=$(children "$trainer" worker | head -n 1)
-kill -9 "$victim"
-goes_on killed.jsonl
-kill -INT "$trainer"
-ends 130
-grep -q "worker $victim at .* was lost" killed.log || fail "no word about the lost worker: $(cat killed.log)"
-grep -q 'the unfinished model was saved to killed.model' killed.log || fail "no word about the model: $(cat killed.log)"
-grep -q '^  workers  *2 finished, 1 lost' killed.out || fail "the summary: $(cat killed.out)"
-expect 0 "$pawl" predict killed.model test-images test-labels
+long="$cnn --epochs 1000000 --batch 16 --rate 0.001 --share servers"
+for mode in bsp notify-ack async; do
+  set_out killed-$mode --workers 2 --mode $mode
+  victim=$(children "$trainer" worker | head -n 1)
+  kill -9 "$victim"
+  goes_on killed-$mode.jsonl
+  kill -INT "$trainer"
+  ends 130
+  grep -q "worker $victim at .* was lost" killed-$mode.log || fail "no word about the lost worker: $(cat killed-$mode.log)"
+  grep -q "the unfinished model was saved to killed-$mode.model" killed-$mode.log || fail "no word about the model: $(cat killed-$mode.log)"
+  grep -q '^  workers  *2 finished, 1 lost' killed-$mode.out || fail "the summary: $(cat killed-$mode.out)"
+  expect 0 "$pawl" predict killed-$mode.model test-images test-labels
+done
+
+# Workers that find other images than the scheduler refuse. Their reason is printed once, whether the scheduler hears of it
+# or of the end of the process first.
+cat >pawl-other-images <<END
+#!/bin/sh
+[ "\$1" != worker ] || printf X | dd of=$work/changing-images bs=1 seek=100 conv=notrunc 2>/dev/null
+exec $pawl "\$@"
+END
+chmod +x pawl-other-images
+for _ in 1 2 3 4 5; do
+  cp train-images changing-images
+  PAWL_COMMAND=$work/pawl-other-images expect 1 "$pawl" train cnn --model lenet changing-images train-labels -o no.model --workers 2
+  [ "$(grep -c "differ from the scheduler's" err)" -eq 1 ] || fail 'the reason is not printed once'
+done
 
 # refuses TEXT ARGUMENT…: a wrong command line.
 refuses() {
@@ -72,7 +98,8 @@ refuses() {
   complained "$text"
 }
 refuses "invalid value 'mpi' for --share; expected servers or reduce" --share mpi
-refuses '--graph and --mode need --share reduce' --share servers --workers 2 --graph root
+refuses '--graph needs --share reduce' --share servers --workers 2 --graph root
+refuses "invalid value 'ssp' for --mode; expected notify-ack, bsp or async" --share servers --workers 2 --mode ssp
 refuses '--share reduce uses no servers' --share reduce --workers 2 --servers 2
 refuses 'one process needs no servers' --servers 2
 refuses 'gradients can be averaged on the complete graph' --workers 2 --graph ring --average gradients
@@ -92,6 +119,7 @@ for how in 'root' 'ring --mode bsp' 'root --mode async'; do
 done
 
 # Survivors go on without a worker that is killed.
+long="$cnn --epochs 1000000 --batch 16 --rate 0.001"
 set_out survived --workers 3 --share reduce --graph root
 children "$trainer" server | grep . && fail 'reduce starts a server'
 victim=$(children "$trainer" worker | head -n 1)

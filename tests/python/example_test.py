@@ -47,6 +47,15 @@ class ExampleTest(scene.Test):
             code = file.read().partition('"""')[2].partition('"""\n')[2]
             self.assertIn(code.strip(), page.read())
 
+    def test_workers_that_average_find_the_optimum(self):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            ran = runpy.run_path(os.path.join(scene.PACKAGE, "examples", "reduce.py"))
+        best, _ = solve(ran["X"], ran["y"], 0, 4 / np.linalg.norm(ran["X"], 2) ** 2)
+        loss = np.logaddexp(0, -ran["y"] * (ran["X"] @ ran["w"])).sum()
+        self.assertLess(loss, best * 1.01)
+        self.assertEqual([report.iteration for _, report in ran["results"]], [ran["ITERATIONS"]] * ran["WORKERS"])
+        self.assertIn("200 iterations of 4 workers, each with 2 neighbours", printed.getvalue())
+
     def test_it_is_about_thirty_lines_long(self):
         with open(PATH) as file:
             code = file.read().partition('"""')[2].partition('"""\n')[2]

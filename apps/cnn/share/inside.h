@@ -33,6 +33,7 @@ struct cnn_share_spec {
   struct pawl_cnn_about about; /* the net, and the images as the scheduler sees them */
   struct cnn_plan plan;
   uint32_t threads;
+  enum pawl_cnn_push push; /* PAWL_CNN_SERVERS */
 
   /* PAWL_CNN_REDUCE */
   char graph[PAWL_REDUCE_GRAPH_MAX + 1]; /* "": the default */
@@ -91,7 +92,9 @@ struct cnn_worker {
 
   /* servers.c */
   struct pawl_vector *vector;
-  float *change, *pulled; /* memory shared with servers on this machine */
+  float *change, *pulled;             /* memory shared with servers on this machine */
+  struct pawl_iterations *iterations; /* of this part, with PAWL_CNN_PUSH_NOTIFY_ACK */
+  struct pawl_task *task;             /* the last changes, if they may be under way */
 
   /* reduce.c */
   uint64_t iteration;         /* steps that the model has made */

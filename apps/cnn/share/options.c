@@ -32,7 +32,11 @@ static bool check(const struct pawl_cnn_sharing *is, char *error) {
   if (is->workers_most > 0 && is->workers_most < is->workers)
     return bad(error, "the maximum of workers is below the minimum");
   if (is->share == PAWL_CNN_SERVERS && (is->graph || is->mode != 0 || is->average != 0))
-    return bad(error, "servers use no graph; --graph, --mode and --average need --share reduce");
+    return bad(error, "servers use no graph, and average nothing; --graph and --average need --share reduce");
+  if ((int)is->push < 0 || is->push > PAWL_CNN_PUSH_ASYNC)
+    return bad(error, "unknown mode of pushes; expected bsp, notify-ack or async");
+  if (is->share == PAWL_CNN_REDUCE && is->push != 0)
+    return bad(error, "workers that share by reduce push nothing; set their mode instead");
   if ((int)is->mode < 0 || is->mode > PAWL_REDUCE_ASYNC)
     return bad(error, "unknown mode of reduce; expected notify-ack, bsp or async");
   if ((int)is->average < 0 || is->average > PAWL_CNN_AVERAGE_GRADIENTS)

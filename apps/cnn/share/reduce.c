@@ -7,54 +7,26 @@
  * all have the same parameters and the same momentum. A worker scales the gradient of its share of the images, so that
  * the mean of the gradients of n workers is the gradient of the mean loss of the whole batch.
  *
- * Each round has a reduce of its own, with another name. A worker closes it when the next round begins: then all have
- * made their last step. If a worker is lost while others have finished already, the rest cannot go on, because a change
- * of the members needs the agreement of all. A step that waits for GIVE_UP_NS is therefore left, and the round ends
- * without it. The number of steps that a worker has made tells the others that it is behind: in the next round it takes
- * over the parameters of another worker. So does a new worker, which has made none.
+ * apps/common/reduce.h explains when a reduce is closed, and what happens if workers are lost.
  */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "apps/cnn/share/inside.h"
 #include "apps/common/clock.h"
 #include "apps/common/errors.h"
 #include "apps/common/memory.h"
-
-#define LOOK_NS PAWL_SECOND           /* between two checks whether the job has ended */
-#define GIVE_UP_NS (60 * PAWL_SECOND) /* for one step */
-
-static void close_reduce(struct cnn_worker *worker) {
-  pawl_reduce_close(worker->reduce);
-  worker->reduce = NULL;
-}
+#include "apps/common/reduce.h"
 
 void cnn_reduce_end(struct cnn_worker *worker) {
-  close_reduce(worker);
+  apps_reduce_close(&worker->reduce);
   apps_free(worker->mean);
   worker->mean = NULL;
 }
 
-/* Waits until this session knows all members that the scheduler knows of. */
-static pawl_status await_peers(struct cnn_worker *worker, uint64_t number) {
-  struct pawl_peers *peers = pawl_worker_peers(worker->worker);
-  if (!peers) return apps_say(worker->error, PAWL_MISMATCH, "this worker was not started for reduce; use --peers");
-  pawl_status status = PAWL_OK;
-  for (uint64_t known; !status && (known = pawl_peers_number(peers)) < number;) {
-    status = pawl_peers_await(peers, known, LOOK_NS);
-    if (status == PAWL_TIMED_OUT) status = pawl_worker_is_ending(worker->worker) ? PAWL_CANCELLED : PAWL_OK;
-  }
-  return status;
-}
-
-/* A step that ends early if the job ends. PAWL_TIMED_OUT. */
-static pawl_status step_on(struct cnn_worker *worker, struct pawl_reduce_report *report) {
-  int64_t begun = apps_now();
-  pawl_status status;
-  do status = pawl_reduce_step(worker->reduce, LOOK_NS, report);
-  while (status == PAWL_TIMED_OUT && !pawl_worker_is_ending(worker->worker) && apps_now() - begun < GIVE_UP_NS);
-  return status;
+static pawl_status explain(struct cnn_worker *worker, pawl_status status) {
+  bool has_no_peers = status == PAWL_MISMATCH && !pawl_worker_peers(worker->worker);
+  return has_no_peers ? apps_say(worker->error, status, APPS_REDUCE_NO_PEERS) : status;
 }
 
 static struct pawl_tensor tensor_of(float *values, size_t count) {
@@ -73,14 +45,12 @@ static pawl_status open_part(struct cnn_part *part, const struct cnn_order *orde
   struct cnn_worker *worker = part->worker;
   struct cnn_solver *solver = &worker->solver;
   size_t count = worker->model->net->parameters;
-  struct pawl_peers *peers = pawl_worker_peers(worker->worker);
   struct pawl_reduce_options options;
   struct pawl_peers_state state;
-  char name[PAWL_REDUCE_NAME_MAX + 1];
   bool is_mean = worker->spec.means_gradients;
   struct pawl_tensor model = tensor_of(worker->model->parameters, count), velocity = tensor_of(solver->velocity, count),
                      gradient = tensor_of(solver->gradient, count), carried[2] = {model, velocity};
-  pawl_peers_state(peers, &state);
+  pawl_peers_state(pawl_worker_peers(worker->worker), &state);
   part->last = (struct pawl_reduce_report){.rank = state.rank, .size = state.size};
   if (state.rank == PAWL_PEERS_NONE) return PAWL_NODE_GONE;
   pawl_reduce_options_init(&options);
@@ -91,8 +61,8 @@ static pawl_status open_part(struct cnn_part *part, const struct cnn_order *orde
   options.carried_count = is_mean ? 2 : 1;
   if (order->adopts && state.rank > 0) worker->iteration = 0;
   options.first = worker->iteration;
-  snprintf(name, sizeof name, "steps.%llu", (unsigned long long)order->serial);
-  return pawl_reduce_open(peers, name, is_mean ? &gradient : &model, 1, &options, CNN_TIMEOUT, &worker->reduce);
+  return apps_reduce_open(worker->worker, "steps", order->serial, is_mean ? gradient : model, &options,
+                          &worker->reduce);
 }
 
 /* Computes with this worker's images of the step. False: the loss is not finite. */
@@ -119,7 +89,7 @@ static pawl_status combine(struct cnn_part *part) {
   struct cnn_worker *worker = part->worker;
   struct cnn_solver *solver = &worker->solver;
   int64_t before = apps_now();
-  pawl_status status = step_on(worker, &part->last);
+  pawl_status status = apps_reduce_step(worker->worker, worker->reduce, &part->last);
   part->reply->waited_s += apps_seconds_since(before);
   if (status) return status;
   worker->iteration = part->last.iteration;
@@ -150,8 +120,8 @@ static pawl_status take_steps(struct cnn_part *part, const struct cnn_order *ord
 pawl_status cnn_reduce_steps(struct cnn_worker *worker, const struct cnn_order *order, struct cnn_reply *reply) {
   struct cnn_part part = {.worker = worker, .reply = reply};
   int64_t begun = apps_now();
-  close_reduce(worker);
-  pawl_status status = await_peers(worker, order->number);
+  apps_reduce_close(&worker->reduce);
+  pawl_status status = explain(worker, apps_reduce_await(worker->worker, order->number));
   if (!status) status = open_part(&part, order);
   if (!status) status = take_steps(&part, order);
   reply->number = worker->iteration;
@@ -165,20 +135,13 @@ pawl_status cnn_reduce_steps(struct cnn_worker *worker, const struct cnn_order *
  * models. */
 pawl_status cnn_reduce_agree(struct cnn_worker *worker, const struct cnn_order *order) {
   size_t count = worker->model->net->parameters;
-  struct pawl_reduce_options options;
-  char name[PAWL_REDUCE_NAME_MAX + 1];
-  close_reduce(worker);
+  bool is_there = false;
+  apps_reduce_close(&worker->reduce);
   if (!worker->mean) worker->mean = apps_alloc_zero(count, sizeof *worker->mean);
   if (!worker->mean) return PAWL_NO_MEMORY;
   memcpy(worker->mean, worker->model->parameters, count * sizeof *worker->mean);
-  struct pawl_tensor mean = tensor_of(worker->mean, count);
-  pawl_reduce_options_init(&options);
-  options.graph = "complete";
-  options.first = worker->iteration; /* new workers are behind, and take over */
-  snprintf(name, sizeof name, "mean.%llu", (unsigned long long)order->serial);
-  pawl_status status = await_peers(worker, order->number);
-  if (!status)
-    status =
-        pawl_reduce_open(pawl_worker_peers(worker->worker), name, &mean, 1, &options, CNN_TIMEOUT, &worker->reduce);
-  return status ? status : step_on(worker, NULL);
+  pawl_status status = apps_reduce_mean(worker->worker, order->number, order->serial, tensor_of(worker->mean, count),
+                                        worker->iteration, &worker->reduce, &is_there);
+  if (!is_there) cnn_reduce_end(worker); /* what it would give is no mean */
+  return explain(worker, status);
 }

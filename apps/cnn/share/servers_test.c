@@ -52,6 +52,64 @@ static void test_batches_may_be_smaller_than_the_number_of_workers(void **state)
   pawl_images_destroy(images);
 }
 
+/* With NOTIFY_ACK the second step is computed before the results of the first one are there. Without momentum, decay and
+ * a schedule, two steps with half of the images each are then one step with all images, at twice the rate. */
+static void test_notify_ack_computes_while_the_last_changes_travel(void **state) {
+  (void)state;
+  struct pawl_images *images = make_images(9, 32, SIZE, CLASSES);
+  struct pawl_cnn_options halves = options_of("lenet"), whole;
+  struct pawl_cnn_sharing sharing = sharing_of(PAWL_CNN_SERVERS, 2);
+  halves.epochs = 1;
+  halves.rate = 0.01;
+  halves.momentum = halves.decay = 0;
+  halves.schedule = PAWL_CNN_CONSTANT;
+  whole = halves;
+  whole.batch = 32;
+  whole.rate = 2 * halves.rate;
+  struct outcome at_once = train_alone(images, &whole), in_turn = train_alone(images, &halves);
+  sharing.push = PAWL_CNN_PUSH_NOTIFY_ACK;
+  struct outcome ahead = train_shared(images, NULL, &sharing, &halves);
+  assert_true(distance(&ahead, &at_once) < CLOSE);
+  assert_true(distance(&ahead, &in_turn) > 10 * CLOSE);
+  assert_int_equal(ahead.result.steps, 2);
+  forget(&at_once), forget(&in_turn), forget(&ahead);
+  pawl_images_destroy(images);
+}
+
+static void test_every_mode_learns(void **state) {
+  (void)state;
+  struct pawl_images *images = make_images(10, 120, SIZE, CLASSES);
+  struct pawl_cnn_options options = options_of("lenet");
+  struct pawl_cnn_sharing sharing = sharing_of(PAWL_CNN_SERVERS, 3);
+  options.epochs = 4;
+  options.rate = 0.002;
+  for (int push = PAWL_CNN_PUSH_BSP; push <= PAWL_CNN_PUSH_ASYNC; push++) {
+    sharing.push = (enum pawl_cnn_push)push;
+    struct outcome shared = train_shared(images, images, &sharing, &options);
+    if (shared.status) fail_msg("mode %d: %s", push, shared.error);
+    if (!(shared.result.test_error <= 0.1)) fail_msg("mode %d: error %g", push, shared.result.test_error);
+    assert_int_equal(shared.result.steps, 32);
+    forget(&shared);
+  }
+  pawl_images_destroy(images);
+}
+
+static void test_divergence_ends_the_training_in_every_mode(void **state) {
+  (void)state;
+  struct pawl_images *images = make_images(5, 64, SIZE, CLASSES);
+  struct pawl_cnn_options options = options_of("lenet");
+  struct pawl_cnn_sharing sharing = sharing_of(PAWL_CNN_SERVERS, 2);
+  options.rate = 1e10;
+  for (int push = PAWL_CNN_PUSH_NOTIFY_ACK; push <= PAWL_CNN_PUSH_ASYNC; push++) {
+    sharing.push = (enum pawl_cnn_push)push;
+    struct outcome shared = train_shared(images, NULL, &sharing, &options);
+    assert_int_equal(shared.status, PAWL_DIVERGED);
+    assert_non_null(strstr(shared.error, "use a lower learning rate than 1e+10"));
+    assert_null(shared.model);
+  }
+  pawl_images_destroy(images);
+}
+
 /* All workers stop at the same step, and the sentence is that of one process. */
 static void test_divergence_ends_the_training(void **state) {
   (void)state;
@@ -121,6 +179,15 @@ static void test_impossible_ways_to_share_are_refused(void **state) {
   assert_true(pawl_cnn_sharing_check(&sharing, error));
   sharing.mode = PAWL_REDUCE_ASYNC;
   assert_false(pawl_cnn_sharing_check(&sharing, error));
+  sharing.mode = PAWL_REDUCE_NOTIFY_ACK;
+  sharing.push = PAWL_CNN_PUSH_ASYNC;
+  assert_false(pawl_cnn_sharing_check(&sharing, error));
+  assert_non_null(strstr(error, "push nothing"));
+  sharing = sharing_of(PAWL_CNN_SERVERS, 2);
+  sharing.push = PAWL_CNN_PUSH_ASYNC;
+  assert_true(pawl_cnn_sharing_check(&sharing, error));
+  sharing.push++;
+  assert_false(pawl_cnn_sharing_check(&sharing, error));
   sharing = sharing_of(PAWL_CNN_SERVERS, 2);
   sharing.path_count = 0;
   assert_false(pawl_cnn_sharing_check(&sharing, error));
@@ -131,6 +198,9 @@ int main(void) {
       cmocka_unit_test(test_two_workers_equal_one_process),
       cmocka_unit_test(test_dropout_does_not_depend_on_workers),
       cmocka_unit_test(test_batches_may_be_smaller_than_the_number_of_workers),
+      cmocka_unit_test(test_notify_ack_computes_while_the_last_changes_travel),
+      cmocka_unit_test(test_every_mode_learns),
+      cmocka_unit_test(test_divergence_ends_the_training_in_every_mode),
       cmocka_unit_test(test_divergence_ends_the_training),
       cmocka_unit_test(test_workers_with_other_images_are_refused),
       cmocka_unit_test(test_an_interrupted_training_has_a_model),

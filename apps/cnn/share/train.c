@@ -9,19 +9,13 @@
 #include "apps/common/errors.h"
 #include "apps/common/json.h"
 #include "apps/common/memory.h"
+#include "apps/common/reduce.h"
 #include "apps/common/run.h"
 #include "apps/common/sized.h"
 
 #define PART_S 1.0    /* seconds of a round */
 #define FIRST_STEPS 4 /* of the first round, before the speed is known */
 #define GROWTH 4      /* a round has at most so many times the steps of the one before */
-
-/* Parameters that a worker sends. */
-struct cnn_given {
-  float *values;
-  size_t count;
-  bool is_there;
-};
 
 struct cnn_scheduler {
   struct apps_run common;
@@ -165,27 +159,12 @@ static pawl_status push_model(struct cnn_run *run) {
                 : PAWL_OK;
 }
 
-static pawl_status add_given(void *context, size_t index, const struct pawl_report *report) {
-  struct cnn_given *given = context;
-  (void)index;
-  if (report->size == 0) return PAWL_OK;
-  if (report->size != given->count * sizeof *given->values || given->is_there) return PAWL_CORRUPT;
-  memcpy(given->values, report->bytes, report->size);
-  given->is_there = true;
-  return PAWL_OK;
-}
-
 /* One round in which the first worker reports some parameters. */
 static pawl_status receive(struct cnn_scheduler *scheduler, uint64_t begin, uint64_t end, bool *is_there_out) {
   struct cnn_order order = {.what = CNN_GIVE, .begin = begin, .end = end};
-  struct cnn_given given = {.values = scheduler->run->model->parameters + begin, .count = (size_t)(end - begin)};
-  struct pawl_round *round = NULL;
-  size_t workers;
-  pawl_status status = apps_round(&scheduler->common, cnn_order_write(&order), &round);
-  if (!status) status = apps_reports(&scheduler->common, round, add_given, &given, &workers);
-  pawl_round_destroy(round);
-  *is_there_out = given.is_there;
-  return status;
+  float *values = scheduler->run->model->parameters + begin;
+  return apps_reduce_receive(&scheduler->common, cnn_order_write(&order), values,
+                             (size_t)(end - begin) * sizeof *values, is_there_out);
 }
 
 /* Reduce: the workers compute the mean of their models, and the first one sends it. Again, if it was lost. */
@@ -250,6 +229,7 @@ static pawl_status write_spec(struct cnn_run *run) {
   spec->threads = run->is.threads;
   if (sharing->graph) snprintf(spec->graph, sizeof spec->graph, "%s", sharing->graph);
   spec->mode = sharing->mode;
+  spec->push = sharing->push;
   spec->means_gradients = cnn_sharing_means_gradients(sharing);
   return apps_texts_copy(sharing->paths, sharing->path_count, &spec->paths, &spec->path_count) ? PAWL_OK
                                                                                                : PAWL_NO_MEMORY;

@@ -40,12 +40,13 @@ static bool plan_read(json_t *object, struct cnn_plan *plan) {
 char *cnn_share_spec_write(const struct cnn_share_spec *spec) {
   const struct pawl_cnn_about *about = &spec->about;
   return apps_json_print(json_pack(
-      "{s:s, s:s, s:i, s:o, s:i, s:s, s:[I, I, I, I], s:o, s:o, s:o, s:I, s:s, s:i, s:b}", "app", "cnn", "job",
+      "{s:s, s:s, s:i, s:o, s:i, s:s, s:[I, I, I, I], s:o, s:o, s:o, s:I, s:s, s:i, s:i, s:b}", "app", "cnn", "job",
       spec->job, "share", (int)spec->share, "paths", apps_json_texts(spec->paths, spec->path_count), "format",
       (int)spec->format, "net", about->net, "shape", (json_int_t)about->channels, (json_int_t)about->height,
       (json_int_t)about->width, (json_int_t)about->classes, "mean", apps_json_numbers(about->mean, about->channels),
       "deviation", apps_json_numbers(about->deviation, about->channels), "plan", plan_write(&spec->plan), "threads",
-      (json_int_t)spec->threads, "graph", spec->graph, "mode", (int)spec->mode, "gradients", spec->means_gradients));
+      (json_int_t)spec->threads, "graph", spec->graph, "mode", (int)spec->mode, "push", (int)spec->push, "gradients",
+      spec->means_gradients));
 }
 
 static bool about_read(json_t *object, struct pawl_cnn_about *about) {
@@ -69,22 +70,23 @@ static bool about_read(json_t *object, struct pawl_cnn_about *about) {
 
 static bool spec_read(json_t *object, struct cnn_share_spec *spec) {
   const char *job, *graph;
-  int share, format, mode, gradients;
+  int share, format, mode, push, gradients;
   json_int_t threads;
   json_t *paths, *plan;
-  if (json_unpack(object, "{s:s, s:i, s:o, s:i, s:o, s:I, s:s, s:i, s:b}", "job", &job, "share", &share, "paths",
-                  &paths, "format", &format, "plan", &plan, "threads", &threads, "graph", &graph, "mode", &mode,
-                  "gradients", &gradients))
+  if (json_unpack(object, "{s:s, s:i, s:o, s:i, s:o, s:I, s:s, s:i, s:i, s:b}", "job", &job, "share", &share, "paths",
+                  &paths, "format", &format, "plan", &plan, "threads", &threads, "graph", &graph, "mode", &mode, "push",
+                  &push, "gradients", &gradients))
     return false;
   if (strlen(job) >= sizeof spec->job || strlen(graph) >= sizeof spec->graph || threads < 1 || threads > 1024 ||
       (share != PAWL_CNN_SERVERS && share != PAWL_CNN_REDUCE) || format < 0 || format > PAWL_IMAGES_CIFAR || mode < 0 ||
-      mode > PAWL_REDUCE_ASYNC)
+      mode > PAWL_REDUCE_ASYNC || push < 0 || push > PAWL_CNN_PUSH_ASYNC)
     return false;
   memcpy(spec->job, job, strlen(job) + 1);
   memcpy(spec->graph, graph, strlen(graph) + 1);
   spec->share = (enum pawl_cnn_share)share;
   spec->format = (enum pawl_images_format)format;
   spec->mode = (enum pawl_reduce_mode)mode;
+  spec->push = (enum pawl_cnn_push)push;
   spec->means_gradients = gradients;
   spec->threads = (uint32_t)threads;
   return about_read(object, &spec->about) && plan_read(plan, &spec->plan) &&

@@ -7,6 +7,7 @@
 #include "apps/common/errors.h"
 #include "apps/common/json.h"
 #include "apps/common/memory.h"
+#include "apps/common/reduce.h"
 
 static pawl_status complain(struct cnn_worker *worker, pawl_status status) {
   if (status) pawl_worker_say(worker->worker, "%s", *worker->error ? worker->error : apps_error_text(status));
@@ -79,13 +80,10 @@ static pawl_status report(struct cnn_worker *worker, struct cnn_reply *reply) {
   return status;
 }
 
-/* The first worker reports parameters, all others nothing. A worker that came after the last CNN_AGREE has none; the
- * first one has been there the longest. */
+/* A worker that came after the last CNN_AGREE has no mean; the first one has been there the longest. */
 static pawl_status give(struct cnn_worker *worker, const struct cnn_order *order) {
-  if (order->begin > order->end || order->end > worker->model->net->parameters) return PAWL_CORRUPT;
-  if (pawl_worker_rank(worker->worker) > 0 || !worker->mean) return PAWL_OK;
-  return pawl_worker_report(worker->worker, worker->mean + order->begin,
-                            (size_t)(order->end - order->begin) * sizeof *worker->mean);
+  return apps_reduce_give(worker->worker, worker->mean, worker->model->net->parameters, sizeof *worker->mean,
+                          order->begin, order->end);
 }
 
 static pawl_status obey(struct cnn_worker *worker, const struct cnn_order *order) {

@@ -1,7 +1,7 @@
 /* The scheduler of SGD by workers that average (average.c): passes, and the mean of the weights of all workers. */
 #include <math.h>
-#include <string.h>
 
+#include "apps/common/reduce.h"
 #include "apps/linear/train/inside.h"
 
 #define GIVEN ((size_t)1 << 18) /* weights in the report of one round: 2 MiB */
@@ -27,34 +27,12 @@ static pawl_status meet_if_due(struct linear_run *run) {
 
 /* --- the mean --------------------------------------------------------------------------------------------- */
 
-struct given {
-  double *values;
-  size_t count;
-  bool is_there;
-};
-
-static pawl_status add_given(void *context, size_t index, const struct pawl_report *report) {
-  struct given *given = context;
-  (void)index;
-  if (report->size == 0) return PAWL_OK;
-  if (report->size != given->count * sizeof *given->values || given->is_there) return PAWL_CORRUPT;
-  memcpy(given->values, report->bytes, report->size);
-  given->is_there = true;
-  return PAWL_OK;
-}
-
 static pawl_status receive(struct linear_run *run, size_t begin, size_t end, bool *is_there_out) {
-  struct given given = {.values = run->mean + begin, .count = end - begin};
-  struct pawl_round *round = NULL;
-  size_t workers;
   run->order.what = LINEAR_GIVE;
   run->order.begin = begin;
   run->order.end = end;
-  pawl_status status = apps_round(&run->common, linear_order_write(&run->order), &round);
-  if (!status) status = apps_reports(&run->common, round, add_given, &given, &workers);
-  pawl_round_destroy(round);
-  *is_there_out = given.is_there;
-  return status;
+  return apps_reduce_receive(&run->common, linear_order_write(&run->order), run->mean + begin,
+                             (end - begin) * sizeof *run->mean, is_there_out);
 }
 
 pawl_status linear_average_collect(struct linear_run *run) {

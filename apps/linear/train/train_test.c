@@ -1,6 +1,8 @@
 /* Whole trainings on a cluster of processes, with threads as workers, against a serial solver. */
 #include "apps/linear/train/train_test.h"
 
+#include "apps/linear/train/inside.h"
+
 static struct rows rows, numbers, small;
 static struct pawl_linear_options options;
 static struct pawl_linear_point point;
@@ -292,8 +294,34 @@ static void test_what_cannot_be_learned_is_said(void **state) {
   assert_non_null(strstr(outcome.error, "training needs two labels"));
 }
 
+static enum pawl_layout layout_of(uint64_t features, uint64_t entries, const struct linear_method_descriptor *method) {
+  static uint64_t serial;
+  char error[PAWL_LINEAR_TEXT] = "";
+  struct linear_run run = {.common = {.session = session, .error = error}};
+  struct pawl_vector *vector = NULL;
+  struct pawl_vector_info info;
+  snprintf(run.spec.job, sizeof run.spec.job, "layout%llu", (unsigned long long)++serial);
+  run.spec.method = method;
+  run.order.features = features;
+  run.progress.entries = entries;
+  must(linear_make_vector(&run, LINEAR_GRADIENT, &vector));
+  pawl_vector_info(vector, &info);
+  pawl_vector_close(vector);
+  linear_delete_vector(&run, &run.order, LINEAR_GRADIENT);
+  return info.options.layout;
+}
+
+/* Hashed words have ids far apart. Servers would go through millions of zeros for each norm. */
+static void test_vectors_over_ids_of_which_few_occur_are_sparse(void **state) {
+  (void)state;
+  assert_int_equal(layout_of(4000000, 600, &linear_blocks), PAWL_LAYOUT_SPARSE);
+  assert_int_equal(layout_of(4000000, 300000, &linear_blocks), PAWL_LAYOUT_DENSE);
+  assert_int_equal(layout_of(50000, 600, &linear_blocks), PAWL_LAYOUT_DENSE);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_vectors_over_ids_of_which_few_occur_are_sparse),
       cmocka_unit_test(test_logistic_regression_with_l1),
       cmocka_unit_test(test_logistic_regression_with_l2),
       cmocka_unit_test(test_logistic_regression_with_the_elastic_net_and_a_bias),

@@ -1,10 +1,21 @@
 /* The vectors of a linear job, as the scheduler creates, copies and deletes them. */
 #include "apps/linear/train/inside.h"
 
+#define THIN_SIZE ((uint64_t)1 << 16) /* ids; fewer are gone through in no time */
+#define THIN_SHARE 16 /* a row of a sparse vector takes several times as long as one of a dense vector */
+
+/* Whether few of the ids occur in the data, such as those of hashed words. Servers go through all rows of a dense vector
+ * for every norm, scan and copy, but only through those of a sparse one that were written. The data has at most as many
+ * different ids as entries. */
+static bool is_thin(const struct linear_run *run, uint64_t size) {
+  return size > THIN_SIZE && size / THIN_SHARE > run->progress.entries && !run->spec.method->streams;
+}
+
 pawl_status linear_make_vector(struct linear_run *run, enum linear_vector which, struct pawl_vector **vector_out) {
   char name[PAWL_NAME_MAX + 1];
   struct pawl_vector_options options;
   if (!linear_vector_options(&run->spec, &run->order, which, &options)) return PAWL_OK;
+  if (is_thin(run, options.size)) options.layout = PAWL_LAYOUT_SPARSE;
   linear_vector_name(&run->spec, &run->order, which, name);
   pawl_status status = pawl_vector_ensure(run->common.session, name, &options, LINEAR_TIMEOUT, vector_out);
   return status ? apps_fail(&run->common, status, "%s", pawl_error_text()) : PAWL_OK;

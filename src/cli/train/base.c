@@ -5,12 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/train/rules.h"
-
 #define WORKERS_DEFAULT_MAX 8 /* more workers use more memory and gain little */
 #define JOB "train"
 
 #define PLACE(member) offsetof(struct pwi_train_base, member)
+
+static const struct pwi_train_word losses[] = {
+    {"replace", PAWL_LOSS_REPLACE}, {"continue", PAWL_LOSS_CONTINUE}, {"stop", PAWL_LOSS_STOP}, {0}};
+static const struct pwi_train_word shares[] = {
+    {"none", PWI_TRAIN_SHARE_NONE}, {"servers", PWI_TRAIN_SHARE_SERVERS}, {"reduce", PWI_TRAIN_SHARE_REDUCE}, {0}};
+static const struct pwi_train_word modes[] = {
+    {"notify-ack", PAWL_REDUCE_NOTIFY_ACK}, {"bsp", PAWL_REDUCE_BSP}, {"async", PAWL_REDUCE_ASYNC}, {0}};
 
 static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_OUTPUT, PWI_TRAIN_TEXT, PLACE(output), 0, 0, NULL},
@@ -26,6 +31,13 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_SERVERS, PWI_TRAIN_COUNT32, PLACE(servers), 1, 256, "a number of servers, up to 256"},
     {PWI_TRAIN_REPLICAS, PWI_TRAIN_COUNT32, PLACE(replicas), 0, 255, "a number of replicas"},
     {PWI_TRAIN_DROP_SLOWEST, PWI_TRAIN_REAL, PLACE(drop_slowest), 1, 1e9, "a number above 1"},
+    {0},
+};
+
+static const struct pwi_train_choice choices[] = {
+    {PWI_TRAIN_ON_LOSS, PLACE(on_loss), losses, "replace, continue or stop"},
+    {PWI_TRAIN_SHARE, PLACE(share), shares, "servers or reduce"},
+    {PWI_TRAIN_MODE, PLACE(mode), modes, "notify-ack, bsp or async"},
     {0},
 };
 
@@ -61,69 +73,56 @@ bool pwi_train_workers_read(const char *text, uint32_t *least_out, uint32_t *mos
   return true;
 }
 
-static bool read_on_loss(struct pwi_train_base *base, const char *value) {
-  static const struct pwi_train_word words[] = {
-      {"replace", PAWL_LOSS_REPLACE}, {"continue", PAWL_LOSS_CONTINUE}, {"stop", PAWL_LOSS_STOP}, {0}};
-  int how;
-  if (!pwi_train_word_read(words, value, &how)) return false;
-  base->on_loss = (enum pawl_on_loss)how;
-  base->has_on_loss = true;
-  return true;
-}
-
-static const struct pwi_train_word shares[] = {
-    {"none", PWI_TRAIN_SHARE_NONE}, {"servers", PWI_TRAIN_SHARE_SERVERS}, {"reduce", PWI_TRAIN_SHARE_REDUCE}, {0}};
-
 const char *pwi_train_share_name(enum pwi_train_share share) {
   for (const struct pwi_train_word *word = shares; word->name; word++)
     if (word->value == (int)share) return word->name;
   return "";
 }
 
-static bool read_share(struct pwi_train_base *base, const char *value) {
-  int share;
-  if (!pwi_train_word_read(shares, value, &share)) return false;
-  base->share = (enum pwi_train_share)share;
-  return true;
+static const char *read_workers(struct pwi_train_base *base, const char *value) {
+  base->has_workers = true;
+  return pwi_train_workers_read(value, &base->workers, &base->workers_most)
+             ? NULL
+             : "a number of workers, or MIN:MAX, up to 1024";
 }
 
-static bool read_mode(struct pwi_train_base *base, const char *value) {
-  static const struct pwi_train_word words[] = {
-      {"notify-ack", PAWL_REDUCE_NOTIFY_ACK}, {"bsp", PAWL_REDUCE_BSP}, {"async", PAWL_REDUCE_ASYNC}, {0}};
-  int mode;
-  if (!pwi_train_word_read(words, value, &mode)) return false;
-  base->mode = (enum pawl_reduce_mode)mode;
-  base->has_mode = true;
-  return true;
+static void remember(struct pwi_train_base *base, int letter) {
+  base->has_cluster |= letter == PWI_SESSION_CLUSTER;
+  base->names_cluster |= letter == PWI_SESSION_CLUSTER;
+  base->has_servers |= letter == PWI_TRAIN_SERVERS || letter == PWI_TRAIN_REPLICAS;
+  base->has_on_loss |= letter == PWI_TRAIN_ON_LOSS;
+  base->has_mode |= letter == PWI_TRAIN_MODE;
 }
 
-static const char *read_other(struct pwi_train_base *base, int letter, const char *value) {
-  switch (letter) {
-  case PWI_TRAIN_SHARE:
-    return read_share(base, value) ? NULL : "servers or reduce";
-  case PWI_TRAIN_MODE:
-    return read_mode(base, value) ? NULL : "notify-ack, bsp or async";
-  case PWI_TRAIN_ON_LOSS:
-    return read_on_loss(base, value) ? NULL : "replace, continue or stop";
-  case PWI_TRAIN_WORKERS:
-    base->has_workers = true;
-    return pwi_train_workers_read(value, &base->workers, &base->workers_most)
-               ? NULL
-               : "a number of workers, or MIN:MAX, up to 1024";
-  default:
-    base->has_cluster |= letter == PWI_SESSION_CLUSTER;
-    base->names_cluster |= letter == PWI_SESSION_CLUSTER;
-    base->has_servers |= letter == PWI_TRAIN_SERVERS || letter == PWI_TRAIN_REPLICAS;
-    return NULL;
-  }
-}
-
-bool pwi_train_base_option(struct pwi_train_base *base, int letter, const char *value, int *exit_out) {
-  const char *wanted = pwi_train_rules_follow(rules, base, letter, value);
-  if (!wanted) wanted = read_other(base, letter, value);
+static bool read_option(struct pwi_train_base *base, int letter, const char *value, int *exit_out) {
+  const char *wanted =
+      letter == PWI_TRAIN_WORKERS ? read_workers(base, value) : pwi_train_rules_follow(rules, base, letter, value);
+  if (!wanted) wanted = pwi_train_choices_follow(choices, base, letter, value);
+  remember(base, letter);
   if (!wanted) return pwi_session_option(&base->choice, base->command, letter, value, exit_out);
   *exit_out = pwi_cli_bad_value(base->command, value, "%s", wanted);
   return false;
+}
+
+bool pwi_train_base_read(struct pwi_train_base *base, const struct pwi_train_rule *own,
+                         const char *(*other)(void *options, int letter, const char *value), int argc, char **argv,
+                         int *exit_out) {
+  struct pwi_cli_args args;
+  int letter;
+  pwi_cli_begin(&args, base->command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0) {
+    const char *wanted = pwi_train_rules_follow(own, base, letter, args.value);
+    if (!wanted) wanted = other(base, letter, args.value);
+    if (wanted) *exit_out = pwi_cli_bad_value(base->command, args.value, "%s", wanted);
+    if (wanted || !read_option(base, letter, args.value, exit_out)) return false;
+  }
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, INT32_MAX)) {
+    *exit_out = args.exit_code;
+    return false;
+  }
+  base->data = (const char *const *)argv + args.rest;
+  base->data_count = (size_t)(argc - args.rest);
+  return true;
 }
 
 /* --- what was left open ------------------------------------------------------------------------------------------- */
@@ -166,7 +165,9 @@ static int check_share(const struct pwi_train_base *base) {
   bool reduces = pwi_train_base_reduces(base);
   if (reduces && base->has_servers)
     return pwi_cli_usage(base->command, "--share reduce uses no servers; omit --servers and --replicas");
-  if (!reduces && (base->graph || base->has_mode))
+  if (!reduces && base->servers_have_modes && base->graph)
+    return pwi_cli_usage(base->command, "--graph needs --share reduce");
+  if (!reduces && !base->servers_have_modes && (base->graph || base->has_mode))
     return pwi_cli_usage(base->command, "--graph and --mode need --share reduce");
   return PWI_EXIT_OK;
 }

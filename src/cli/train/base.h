@@ -13,6 +13,7 @@
 #include "cli/ranks.h"
 #include "cli/session_options.h"
 #include "cli/train/letters.h"
+#include "cli/train/rules.h"
 
 #define PWI_TRAIN_WORKERS_MAX 1024
 
@@ -26,6 +27,8 @@ enum pwi_train_share {
 
 struct pwi_train_base {
   const struct pwi_command *command;
+  const char *const *data; /* files, as given */
+  size_t data_count;
   const char *job;
   const char *output; /* NULL: named after the data */
   bool resume;
@@ -48,9 +51,10 @@ struct pwi_train_base {
   bool has_servers;
 
   enum pwi_train_share share;
-  const char *graph; /* NULL: the default */
-  enum pawl_reduce_mode mode;
+  const char *graph;          /* NULL: the default */
+  enum pawl_reduce_mode mode; /* of reduce, and of pushes to servers if `servers_have_modes` */
   bool has_mode;
+  bool servers_have_modes; /* the method has --mode with --share servers, too */
 
   bool is_launched; /* by mpirun or srun; `ranks` is then set */
   struct pwi_ranks ranks;
@@ -77,14 +81,15 @@ struct pwi_train_base {
       PWI_SESSION_PROOFS
 
 /* For methods that can share by reduce. */
-#define PWI_TRAIN_SHARE_REDUCING                                                                                       \
-  {PWI_TRAIN_GRAPH, "graph", "NAME",                                                                                   \
-   "reduce: who sends to whom: a topology of 'pawl graph list', such as root, ring or complete, or a file (default: "  \
-   "root up to about 400 workers)"},                                                                                   \
+#define PWI_TRAIN_SHARE_GRAPH                                                                                          \
   {                                                                                                                    \
-    PWI_TRAIN_MODE, "mode", "NAME",                                                                                    \
-        "reduce: notify-ack (default) waits for the neighbours, bsp for all workers, async for none"                   \
+    PWI_TRAIN_GRAPH, "graph", "NAME",                                                                                  \
+        "reduce: who sends to whom: a topology of 'pawl graph list', such as root, ring or complete, or a file "       \
+        "(default: root up to about 400 workers)"                                                                      \
   }
+
+#define PWI_TRAIN_REDUCE_MODES                                                                                         \
+  "reduce: notify-ack (default) waits for the neighbours, bsp for all workers, async for none"
 
 #define PWI_TRAIN_SHOWN                                                                                                \
   {PWI_TRAIN_LOG, "log", "FILE", "write a JSON object for each round to FILE"},                                        \
@@ -96,9 +101,13 @@ struct pwi_train_base {
 /* Sets defaults from the environment. */
 void pwi_train_base_init(struct pwi_train_base *base, const struct pwi_command *command);
 
-/* Handles an option that pwi_cli_next returned. Options of other groups are ignored. If it returns false,
- * return `*exit_out`. */
-bool pwi_train_base_option(struct pwi_train_base *base, int letter, const char *value, int *exit_out);
+/* Parses the command line of a method, whose options begin with `base`: stores options by the rules of the method, hands
+ * the others to `other`, and handles those that are common to all methods. `other` returns a description of the expected
+ * value, or NULL if the value is valid or the option is not one of the method. Keeps pointers into `argv`. If it returns
+ * false, return `*exit_out`. */
+bool pwi_train_base_read(struct pwi_train_base *base, const struct pwi_train_rule *rules,
+                         const char *(*other)(void *options, int letter, const char *value), int argc, char **argv,
+                         int *exit_out);
 
 /* Resolves defaults and checks that the options are compatible. Returns PWI_EXIT_OK, or prints an error. */
 int pwi_train_base_settle(struct pwi_train_base *base);

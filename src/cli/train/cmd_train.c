@@ -1,10 +1,8 @@
 /* `pawl train`: trains a model on this machine or on a cluster. cli/train/run.h describes a run. */
 #include "cli/cli.h"
-#include "cli/train/cnn.h"
 #include "cli/train/cnn_options.h"
-#include "cli/train/lda.h"
 #include "cli/train/lda_options.h"
-#include "cli/train/linear.h"
+#include "cli/train/methods.h"
 
 static int run_logistic(const struct pwi_command *command, int argc, char **argv) {
   return pwi_train_linear_run(command, PWI_TRAIN_LOGISTIC, argc, argv);

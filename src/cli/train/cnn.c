@@ -1,6 +1,6 @@
 /* `pawl train cnn`: trains in this process, or is the scheduler of workers. The method is in apps/cnn; this file reads
  * images, shows and logs epochs, and writes the model. */
-#include "cli/train/cnn.h"
+#include "cli/train/methods.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -63,16 +63,16 @@ static int read_images(struct cnn_train *train, const char *const *paths, size_t
 
 static int prepare(struct cnn_train *train) {
   const struct pwi_train_cnn_options *options = &train->options;
-  train->output =
-      options->base.output ? pwi_copy_string(options->base.output) : pwi_train_path_beside(options->data[0], ".model");
+  train->output = options->base.output ? pwi_copy_string(options->base.output)
+                                       : pwi_train_path_beside(options->base.data[0], ".model");
   if (!train->output) return pwi_cli_failure(options->base.command, "out of memory");
   int exit_code = pwi_train_path_output(options->base.command, train->output);
   if (exit_code == PWI_EXIT_OK)
-    exit_code = read_images(train, options->data, options->data_count, &train->spool, &train->images);
-  if (exit_code == PWI_EXIT_OK && options->test_count > 0)
-    exit_code = read_images(train, options->test, options->test_count, &train->test_spool, &train->test);
+    exit_code = read_images(train, options->base.data, options->base.data_count, &train->spool, &train->images);
+  if (exit_code == PWI_EXIT_OK && options->test.count > 0)
+    exit_code = read_images(train, options->test.at, options->test.count, &train->test_spool, &train->test);
   if (exit_code != PWI_EXIT_OK || is_alone(train)) return exit_code;
-  train->paths = pwi_train_paths_absolute(train->spool.paths, options->data_count);
+  train->paths = pwi_train_paths_absolute(train->spool.paths, options->base.data_count);
   return train->paths ? PWI_EXIT_OK : pwi_cli_failure(options->base.command, "out of memory, or a name is too long");
 }
 
@@ -138,7 +138,7 @@ static int learn(void *context) {
   cnn->stopping = stopping;
   cnn->context = train;
   pawl_status status = call_method(train, &model, &result, error);
-  train->seconds = pwi_train_run_conclude(&train->run);
+  train->seconds = pwi_train_run_conclude(&train->run, error);
   int exit_code = status ? fail(train, status, error) : keep(train, model, &result);
   pawl_cnn_model_destroy(model);
   return exit_code;
@@ -166,7 +166,7 @@ int pwi_train_cnn_run(const struct pwi_command *command, int argc, char **argv) 
   pawl_images_destroy(train.test);
   pwi_spool_fini(&train.spool);
   pwi_spool_fini(&train.test_spool);
-  pwi_train_paths_free(train.paths, train.options.data_count);
+  pwi_train_paths_free(train.paths, train.options.base.data_count);
   pwi_free(train.output);
   return exit_code;
 }

@@ -1,9 +1,5 @@
 #include "cli/train/cnn_options.h"
 
-#include <string.h>
-
-#include "cli/train/rules.h"
-
 const struct pwi_cli_option pwi_train_cnn_list[] = {
     PWI_CLI_HEADING("model"),
     {PWI_TRAIN_NET, "model", "NAME", "net: lenet (for MNIST) or vgg (for CIFAR-10)"},
@@ -31,7 +27,11 @@ const struct pwi_cli_option pwi_train_cnn_list[] = {
      "starts none, and 'pawl worker' starts them elsewhere"},
     {PWI_TRAIN_SHARE, "share", "HOW",
      "how workers share the parameters: servers (default), or reduce: they average with their neighbours in a graph"},
-    PWI_TRAIN_SHARE_REDUCING,
+    PWI_TRAIN_SHARE_GRAPH,
+    {PWI_TRAIN_MODE, "mode", "NAME",
+     PWI_TRAIN_REDUCE_MODES
+     "; servers: bsp (default) waits for all workers, notify-ack computes while the last changes "
+     "travel, async waits for no other worker"},
     {PWI_TRAIN_AVERAGE, "average", "WHAT",
      "reduce: average models, or gradients (default: gradients on the complete graph with notify-ack, else models)"},
     {PWI_TRAIN_ON_LOSS, "on-worker-loss", "HOW",
@@ -53,6 +53,10 @@ const struct pwi_cli_option pwi_train_cnn_list[] = {
 
 #define PLACE(member) offsetof(struct pwi_train_cnn_options, member)
 
+static const struct pwi_train_word schedules[] = {{"cosine", PAWL_CNN_COSINE}, {"constant", PAWL_CNN_CONSTANT}, {0}};
+static const struct pwi_train_word averages[] = {
+    {"models", PAWL_CNN_AVERAGE_MODELS}, {"gradients", PAWL_CNN_AVERAGE_GRADIENTS}, {0}};
+
 static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_NET, PWI_TRAIN_TEXT, PLACE(cnn.net), 0, 0, NULL},
     {PWI_TRAIN_EPOCHS, PWI_TRAIN_COUNT64, PLACE(cnn.epochs), 1, 1e6, "a number of epochs, up to 1000000"},
@@ -62,53 +66,20 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_DECAY, PWI_TRAIN_REAL, PLACE(cnn.decay), 0, 1e300, "a number, at least 0"},
     {PWI_TRAIN_SEED, PWI_TRAIN_COUNT64, PLACE(cnn.seed), 0, 2e19, "a whole number"},
     {PWI_TRAIN_THREADS, PWI_TRAIN_COUNT32, PLACE(cnn.threads), 1, 1024, "a number of threads, up to 1024"},
+    {PWI_TRAIN_TEST, PWI_TRAIN_FILES, PLACE(test), 0, 0, NULL},
     {0},
 };
 
-static bool read_schedule(struct pwi_train_cnn_options *options, const char *value) {
-  static const struct pwi_train_word words[] = {{"cosine", PAWL_CNN_COSINE}, {"constant", PAWL_CNN_CONSTANT}, {0}};
-  int schedule;
-  if (!pwi_train_word_read(words, value, &schedule)) return false;
-  options->cnn.schedule = (enum pawl_cnn_schedule)schedule;
-  return true;
-}
+static const struct pwi_train_choice choices[] = {
+    {PWI_TRAIN_SCHEDULE, PLACE(cnn.schedule), schedules, "cosine or constant"},
+    {PWI_TRAIN_AVERAGE, PLACE(average), averages, "models or gradients"},
+    {0},
+};
 
-static bool read_test(struct pwi_train_cnn_options *options, const char *value) {
-  if (options->test_count == PWI_TRAIN_TESTS_MAX) return false;
-  options->test[options->test_count++] = value;
-  return true;
-}
-
-static bool read_average(struct pwi_train_cnn_options *options, const char *value) {
-  static const struct pwi_train_word words[] = {
-      {"models", PAWL_CNN_AVERAGE_MODELS}, {"gradients", PAWL_CNN_AVERAGE_GRADIENTS}, {0}};
-  int average;
-  if (!pwi_train_word_read(words, value, &average)) return false;
-  options->average = (enum pawl_cnn_average)average;
-  return true;
-}
-
-static const char *read_other(struct pwi_train_cnn_options *options, int letter, const char *value) {
-  switch (letter) {
-  case PWI_TRAIN_AVERAGE:
-    return read_average(options, value) ? NULL : "models or gradients";
-  case PWI_TRAIN_SCHEDULE:
-    return read_schedule(options, value) ? NULL : "cosine or constant";
-  case PWI_TRAIN_TEST:
-    return read_test(options, value) ? NULL : "at most 64 files; use a pattern for more";
-  case PWI_TRAIN_FORMAT:
-    return pawl_images_format_parse(value, &options->reading.format) ? "idx or cifar" : NULL;
-  default:
-    return NULL;
-  }
-}
-
-static bool read_option(struct pwi_train_cnn_options *options, int letter, const char *value, int *exit_out) {
-  const char *wanted = pwi_train_rules_follow(rules, options, letter, value);
-  if (!wanted) wanted = read_other(options, letter, value);
-  if (!wanted) return pwi_train_base_option(&options->base, letter, value, exit_out);
-  *exit_out = pwi_cli_bad_value(options->base.command, value, "%s", wanted);
-  return false;
+static const char *read_other(void *context, int letter, const char *value) {
+  struct pwi_train_cnn_options *options = context;
+  if (letter != PWI_TRAIN_FORMAT) return pwi_train_choices_follow(choices, options, letter, value);
+  return pawl_images_format_parse(value, &options->reading.format) ? "idx or cifar" : NULL;
 }
 
 /* --- what was left open ------------------------------------------------------------------------------------------- */
@@ -143,8 +114,16 @@ static int check(struct pwi_train_cnn_options *options) {
   if (base->share == PWI_TRAIN_SHARE_NONE) return check_alone(base);
   int exit_code = pwi_train_base_settle(base);
   if (exit_code != PWI_EXIT_OK) return exit_code;
-  pwi_train_cnn_sharing(options, options->data, &sharing);
+  pwi_train_cnn_sharing(options, options->base.data, &sharing);
   return pawl_cnn_sharing_check(&sharing, error) ? PWI_EXIT_OK : pwi_cli_usage(base->command, "%s", error);
+}
+
+/* The mode of pushes to servers. Without --mode they are synchronous. */
+static enum pawl_cnn_push push_of(const struct pwi_train_base *base) {
+  static const enum pawl_cnn_push pushes[] = {[PAWL_REDUCE_NOTIFY_ACK] = PAWL_CNN_PUSH_NOTIFY_ACK,
+                                              [PAWL_REDUCE_BSP] = PAWL_CNN_PUSH_BSP,
+                                              [PAWL_REDUCE_ASYNC] = PAWL_CNN_PUSH_ASYNC};
+  return base->has_mode ? pushes[base->mode] : PAWL_CNN_PUSH_BSP;
 }
 
 void pwi_train_cnn_sharing(const struct pwi_train_cnn_options *options, const char *const *paths,
@@ -154,34 +133,28 @@ void pwi_train_cnn_sharing(const struct pwi_train_cnn_options *options, const ch
   sharing_out->share = pwi_train_base_reduces(base) ? PAWL_CNN_REDUCE : PAWL_CNN_SERVERS;
   sharing_out->job = base->job;
   sharing_out->paths = paths;
-  sharing_out->path_count = options->data_count;
+  sharing_out->path_count = options->base.data_count;
   sharing_out->format = options->reading.format;
   sharing_out->workers = base->least;
   sharing_out->workers_most = base->most;
   sharing_out->on_loss = base->on_loss;
   sharing_out->drop_slowest = base->drop_slowest;
   sharing_out->graph = base->graph;
-  sharing_out->mode = base->mode;
+  if (pwi_train_base_reduces(base))
+    sharing_out->mode = base->mode;
+  else
+    sharing_out->push = push_of(base);
   sharing_out->average = options->average;
 }
 
 bool pwi_train_cnn_options_read(struct pwi_train_cnn_options *options, const struct pwi_command *command, int argc,
                                 char **argv, int *exit_out) {
-  struct pwi_cli_args args;
-  int letter;
   *options = (struct pwi_train_cnn_options){.average = PAWL_CNN_AVERAGE_AUTO};
   pwi_train_base_init(&options->base, command);
+  options->base.servers_have_modes = true;
   pawl_cnn_options_init(&options->cnn);
   pawl_images_options_init(&options->reading);
-  pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0)
-    if (!read_option(options, letter, args.value, exit_out)) return false;
-  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, INT32_MAX)) {
-    *exit_out = args.exit_code;
-    return false;
-  }
-  options->data = (const char *const *)argv + args.rest;
-  options->data_count = (size_t)(argc - args.rest);
+  if (!pwi_train_base_read(&options->base, rules, read_other, argc, argv, exit_out)) return false;
   *exit_out = check(options);
   return *exit_out == PWI_EXIT_OK;
 }

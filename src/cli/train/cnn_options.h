@@ -7,19 +7,12 @@
 #include "cli/cli.h"
 #include "cli/train/base.h"
 
-#define PWI_TRAIN_TESTS_MAX 64 /* files */
-
 struct pwi_train_cnn_options {
-  struct pwi_train_base base;  /* its share is settled: not AUTO */
+  struct pwi_train_base base;  /* first; its share is settled: not AUTO */
   struct pawl_cnn_options cnn; /* without callbacks */
   enum pawl_cnn_average average;
   struct pawl_images_options reading;
-
-  /* File names as given. */
-  const char *const *data;
-  size_t data_count;
-  const char *test[PWI_TRAIN_TESTS_MAX];
-  size_t test_count;
+  struct pwi_train_files_given test;
 };
 
 /* The options, for --help and parsing. */

@@ -222,7 +222,7 @@ static void print_next(const struct pwi_train_end *end, const struct pwi_train_f
     printf("  %-12s %s, by its validation loss\n", "best", best->path);
   printf("\nnext:  pawl predict");
   pwi_train_word_print(best->path);
-  pwi_train_word_print(end->options->valid_count ? end->options->valid[0] : end->options->data[0]);
+  pwi_train_word_print(end->options->valid.count ? end->options->valid.at[0] : end->options->base.data[0]);
   putchar('\n');
   if (strcmp(found->why, "interrupted") == 0) print_going_on(end, found);
 }

@@ -42,15 +42,15 @@ static bool name_checkpoints(struct pwi_train_files *files, const struct pwi_tra
 }
 
 static bool make_names(struct pwi_train_files *files, const struct pwi_train_options *options) {
-  files->path_count = options->data_count;
-  files->valid_count = options->valid_count;
-  files->paths = pwi_train_paths_absolute(files->spool.paths, options->data_count);
-  files->valid = pwi_train_paths_absolute(files->valid_spool.paths, options->valid_count);
+  files->path_count = options->base.data_count;
+  files->valid_count = options->valid.count;
+  files->paths = pwi_train_paths_absolute(files->spool.paths, options->base.data_count);
+  files->valid = pwi_train_paths_absolute(files->valid_spool.paths, options->valid.count);
   files->is_named = options->base.output != NULL;
-  files->output =
-      options->base.output
-          ? pwi_copy_string(options->base.output)
-          : pwi_train_model_name(options->data[0], options->has_format ? options->format : PAWL_LINEAR_FORMAT_PAWL);
+  files->output = options->base.output
+                      ? pwi_copy_string(options->base.output)
+                      : pwi_train_model_name(options->base.data[0],
+                                             options->has_format ? options->format : PAWL_LINEAR_FORMAT_PAWL);
   if (!files->paths || !files->valid || !files->output) return false;
   files->format = options->has_format ? options->format : pawl_linear_format_of(files->output);
   return name_checkpoints(files, options);
@@ -67,11 +67,11 @@ static bool open_data(struct pwi_train_options *options, const char *const *path
 
 static bool check_data(const struct pwi_train_files *files, struct pwi_train_options *options, int *exit_out) {
   struct pawl_data *data = NULL;
-  if (!open_data(options, files->spool.paths, options->data_count, &data, exit_out)) return false;
+  if (!open_data(options, files->spool.paths, options->base.data_count, &data, exit_out)) return false;
   bool good = pwi_train_classes_weigh(options, data, exit_out);
   pawl_data_close(data);
-  if (!good || options->valid_count == 0) return good;
-  if (!open_data(options, files->valid_spool.paths, options->valid_count, &data, exit_out)) return false;
+  if (!good || options->valid.count == 0) return good;
+  if (!open_data(options, files->valid_spool.paths, options->valid.count, &data, exit_out)) return false;
   pawl_data_close(data);
   return true;
 }
@@ -94,9 +94,9 @@ static bool check_checkpoints(const struct pwi_train_files *files, const struct 
 
 bool pwi_train_files_init(struct pwi_train_files *files, struct pwi_train_options *options, int *exit_out) {
   *files = (struct pwi_train_files){0};
-  if (!pwi_spool_init(&files->spool, options->base.command, options->data, options->data_count, options->base.quiet,
-                      exit_out) ||
-      !pwi_spool_init(&files->valid_spool, options->base.command, options->valid, options->valid_count,
+  if (!pwi_spool_init(&files->spool, options->base.command, options->base.data, options->base.data_count,
+                      options->base.quiet, exit_out) ||
+      !pwi_spool_init(&files->valid_spool, options->base.command, options->valid.at, options->valid.count,
                       options->base.quiet, exit_out))
     return false;
   if (!make_names(files, options)) {

@@ -1,7 +1,7 @@
 /* `pawl train lda`. This process is the scheduler. The method is in apps/lda; this file shows and logs its
  * rounds and writes the model. The directory of the run is removed after success, and kept for --resume
  * otherwise. */
-#include "cli/train/lda.h"
+#include "cli/train/methods.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -139,7 +139,7 @@ static int learn(void *context) {
   lda->stopping = stopping;
   lda->context = train;
   pawl_status status = pawl_lda_train(train->run.session, lda, &model, &result, error);
-  double seconds = pwi_train_run_conclude(&train->run);
+  double seconds = pwi_train_run_conclude(&train->run, error);
   int exit_code = status ? fail(train, status, error) : keep(train, model, &result, seconds);
   pawl_lda_model_destroy(model);
   return exit_code;

@@ -33,12 +33,12 @@ static bool name_directory(struct pwi_train_lda_files *files, const struct pwi_t
 
 static bool make_names(struct pwi_train_lda_files *files, const struct pwi_train_lda_options *options) {
   const char *output = options->base.output;
-  files->path_count = options->data_count;
-  files->held_out_count = options->held_out_count;
-  files->paths = pwi_train_paths_absolute(files->spool.paths, options->data_count);
-  files->held_out = pwi_train_paths_absolute(files->held_out_spool.paths, options->held_out_count);
+  files->path_count = options->base.data_count;
+  files->held_out_count = options->held_out.count;
+  files->paths = pwi_train_paths_absolute(files->spool.paths, options->base.data_count);
+  files->held_out = pwi_train_paths_absolute(files->held_out_spool.paths, options->held_out.count);
   files->is_named = output != NULL;
-  files->output = output ? pwi_copy_string(output) : pwi_train_path_beside(options->data[0], ".model");
+  files->output = output ? pwi_copy_string(output) : pwi_train_path_beside(options->base.data[0], ".model");
   return files->paths && files->held_out && files->output && name(options->vocabulary, &files->vocabulary) &&
          name(options->stop, &files->stop) && name(options->start, &files->start) && name_directory(files, options);
 }
@@ -63,7 +63,7 @@ static int check_kind(const struct pwi_train_lda_options *options, enum pawl_dat
     return pwi_cli_failure(command,
                            "%s looks like %s, which has labelled rows, not documents; if it is something else, give "
                            "--format ldac, uci or text",
-                           options->data[0], pawl_data_format_name(format));
+                           options->base.data[0], pawl_data_format_name(format));
   if (options->has_building && format != PAWL_DATA_TEXT)
     return pwi_cli_usage(command,
                          "--min-documents, --max-share, --max-words, --min-length and --stop-words select the "
@@ -77,14 +77,14 @@ static int check_data(const struct pwi_train_lda_files *files, struct pwi_train_
   struct pawl_data_options *reading = &options->lda.reading;
   struct pawl_data_info info;
   struct pawl_data *data = NULL;
-  pwi_reading_text(files->spool.paths, options->data_count, false, reading);
-  int exit_code = pwi_train_path_data(command, files->spool.paths, options->data_count, reading, &data);
+  pwi_reading_text(files->spool.paths, options->base.data_count, false, reading);
+  int exit_code = pwi_train_path_data(command, files->spool.paths, options->base.data_count, reading, &data);
   if (exit_code != PWI_EXIT_OK) return exit_code;
   pawl_data_info(data, &info);
   pawl_data_close(data);
   exit_code = check_kind(options, info.format);
-  if (exit_code != PWI_EXIT_OK || options->held_out_count == 0) return exit_code;
-  exit_code = pwi_train_path_data(command, files->held_out_spool.paths, options->held_out_count, reading, &data);
+  if (exit_code != PWI_EXIT_OK || options->held_out.count == 0) return exit_code;
+  exit_code = pwi_train_path_data(command, files->held_out_spool.paths, options->held_out.count, reading, &data);
   if (exit_code == PWI_EXIT_OK) pawl_data_close(data);
   return exit_code;
 }
@@ -163,9 +163,9 @@ static int check(struct pwi_train_lda_files *files, struct pwi_train_lda_options
 
 bool pwi_train_lda_files_init(struct pwi_train_lda_files *files, struct pwi_train_lda_options *options, int *exit_out) {
   *files = (struct pwi_train_lda_files){.is_named = false};
-  if (!pwi_spool_init(&files->spool, options->base.command, options->data, options->data_count, options->base.quiet,
-                      exit_out) ||
-      !pwi_spool_init(&files->held_out_spool, options->base.command, options->held_out, options->held_out_count,
+  if (!pwi_spool_init(&files->spool, options->base.command, options->base.data, options->base.data_count,
+                      options->base.quiet, exit_out) ||
+      !pwi_spool_init(&files->held_out_spool, options->base.command, options->held_out.at, options->held_out.count,
                       options->base.quiet, exit_out))
     return false;
   if (!make_names(files, options)) {

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/role_options.h"
-#include "cli/train/rules.h"
 
 /* --- the list ----------------------------------------------------------------------------------------------------- */
 
@@ -64,6 +63,8 @@ const struct pwi_cli_option pwi_train_lda_list[] = {
 #define POSITIVE 1e-300, 1e300, "a number above 0"
 #define COUNT 1, 1e15
 
+static const struct pwi_train_word methods[] = {{"gibbs", PAWL_LDA_GIBBS}, {"svi", PAWL_LDA_SVI}, {0}};
+
 static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_VOCABULARY, PWI_TRAIN_TEXT, PLACE(vocabulary), 0, 0, NULL},
     {PWI_TRAIN_START, PWI_TRAIN_TEXT, PLACE(start), 0, 0, NULL},
@@ -89,22 +90,14 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_BETA, PWI_TRAIN_REAL, PLACE(lda.beta), POSITIVE},
     {PWI_TRAIN_KAPPA, PWI_TRAIN_REAL, PLACE(lda.kappa), POSITIVE},
     {PWI_TRAIN_OFFSET, PWI_TRAIN_REAL, PLACE(lda.offset), 0, 1e300, "a number, at least 0"},
+    {PWI_TRAIN_HELD_OUT, PWI_TRAIN_FILES, PLACE(held_out), 0, 0, NULL},
     {0},
 };
 
-static bool read_method(struct pwi_train_lda_options *options, const char *value) {
-  static const struct pwi_train_word words[] = {{"gibbs", PAWL_LDA_GIBBS}, {"svi", PAWL_LDA_SVI}, {0}};
-  int method;
-  if (!pwi_train_word_read(words, value, &method)) return false;
-  options->lda.method = (enum pawl_lda_method)method;
-  return true;
-}
-
-static bool read_held_out(struct pwi_train_lda_options *options, const char *value) {
-  if (options->held_out_count == PWI_TRAIN_HELD_OUT_MAX) return false;
-  options->held_out[options->held_out_count++] = value;
-  return true;
-}
+static const struct pwi_train_choice choices[] = {
+    {PWI_TRAIN_METHOD, PLACE(lda.method), methods, "gibbs or svi"},
+    {0},
+};
 
 static bool read_format(struct pwi_train_lda_options *options, const char *value) {
   enum pawl_data_format format;
@@ -123,12 +116,9 @@ static void remember(struct pwi_train_lda_options *options, int letter) {
   options->has_steps |= letter == PWI_TRAIN_BATCH || letter == PWI_TRAIN_KAPPA || letter == PWI_TRAIN_OFFSET;
 }
 
-static const char *read_other(struct pwi_train_lda_options *options, int letter, const char *value) {
+static const char *read_other(void *context, int letter, const char *value) {
+  struct pwi_train_lda_options *options = context;
   switch (letter) {
-  case PWI_TRAIN_METHOD:
-    return read_method(options, value) ? NULL : "gibbs or svi";
-  case PWI_TRAIN_HELD_OUT:
-    return read_held_out(options, value) ? NULL : "at most 64 files; use a pattern for more";
   case PWI_TRAIN_STOP:
     options->has_building = true;
     if (strcmp(value, "english") == 0)
@@ -142,16 +132,8 @@ static const char *read_other(struct pwi_train_lda_options *options, int letter,
     return pwi_role_size(value, &options->lda.memory) ? NULL : "a size, e.g. 512M or 8G";
   default:
     remember(options, letter);
-    return NULL;
+    return pwi_train_choices_follow(choices, options, letter, value);
   }
-}
-
-static bool read_option(struct pwi_train_lda_options *options, int letter, const char *value, int *exit_out) {
-  const char *wanted = pwi_train_rules_follow(rules, options, letter, value);
-  if (!wanted) wanted = read_other(options, letter, value);
-  if (!wanted) return pwi_train_base_option(&options->base, letter, value, exit_out);
-  *exit_out = pwi_cli_bad_value(options->base.command, value, "%s", wanted);
-  return false;
 }
 
 /* --- what was left open ------------------------------------------------------------------------------------------- */
@@ -172,7 +154,7 @@ static int check(const struct pwi_train_lda_options *options) {
   const struct pwi_command *command = options->base.command;
   if (options->has_steps && options->lda.method != PAWL_LDA_SVI)
     return pwi_cli_usage(command, "--batch, --kappa and --offset need --method svi");
-  if (options->lda.evaluate_every && !options->held_out_count)
+  if (options->lda.evaluate_every && !options->held_out.count)
     return pwi_cli_usage(command, "--evaluate-every needs documents; name them with --held-out FILE");
   if (options->has_building && options->vocabulary)
     return pwi_cli_usage(command, "--min-documents, --max-share, --max-words, --min-length and --stop-words select the "
@@ -182,20 +164,10 @@ static int check(const struct pwi_train_lda_options *options) {
 
 bool pwi_train_lda_options_read(struct pwi_train_lda_options *options, const struct pwi_command *command, int argc,
                                 char **argv, int *exit_out) {
-  struct pwi_cli_args args;
-  int letter;
-  *options = (struct pwi_train_lda_options){.data = NULL};
+  *options = (struct pwi_train_lda_options){.start = NULL};
   pwi_train_base_init(&options->base, command);
   pawl_lda_options_init(&options->lda);
-  pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0)
-    if (!read_option(options, letter, args.value, exit_out)) return false;
-  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, INT32_MAX)) {
-    *exit_out = args.exit_code;
-    return false;
-  }
-  options->data = (const char *const *)argv + args.rest;
-  options->data_count = (size_t)(argc - args.rest);
+  if (!pwi_train_base_read(&options->base, rules, read_other, argc, argv, exit_out)) return false;
   if (options->lda.method == PAWL_LDA_SVI && !options->has_sweeps) options->lda.sweeps = 1;
   *exit_out = pwi_train_base_settle(&options->base);
   if (*exit_out != PWI_EXIT_OK) return false;

@@ -6,17 +6,12 @@
 
 #include "cli/train/base.h"
 
-#define PWI_TRAIN_HELD_OUT_MAX 64 /* files */
-
 struct pwi_train_lda_options {
-  struct pwi_train_base base;
+  struct pwi_train_base base;  /* first */
   struct pawl_lda_options lda; /* without the file names below and without callbacks */
 
   /* File names as given; NULL: not given. */
-  const char *const *data;
-  size_t data_count;
-  const char *held_out[PWI_TRAIN_HELD_OUT_MAX];
-  size_t held_out_count;
+  struct pwi_train_files_given held_out;
   const char *vocabulary, *stop, *start, *directory;
 
   bool keep_directory;

@@ -40,9 +40,9 @@ static void test_a_command_line_becomes_options(void **state) {
             "--evaluate-every 6 --format uci --skip-bad 8 --workers 1:3 --on-worker-loss stop --threads 2 --out m",
             &options, &exit_code));
   const struct pawl_lda_options *lda = &options.lda;
-  assert_int_equal(options.data_count, 2);
-  assert_int_equal(options.held_out_count, 2);
-  assert_string_equal(options.held_out[1], "i");
+  assert_int_equal(options.base.data_count, 2);
+  assert_int_equal(options.held_out.count, 2);
+  assert_string_equal(options.held_out.at[1], "i");
   assert_string_equal(options.vocabulary, "v");
   assert_string_equal(options.directory, "d");
   assert_string_equal(options.start, "s");

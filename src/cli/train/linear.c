@@ -1,6 +1,6 @@
 /* `pawl train logistic`, `svm` and `linear`. This process is the scheduler. <pawl/linear_model.h> trains; this
  * file shows and logs the rounds, and writes the models, even after an interrupt or a failure. */
-#include "cli/train/linear.h"
+#include "cli/train/methods.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -127,7 +127,7 @@ static int learn(void *context) {
   linear->found = found;
   linear->context = train;
   pawl_status status = pawl_linear_train(train->run.session, linear, NULL, &result, error);
-  train->end.seconds = pwi_train_run_conclude(&train->run);
+  train->end.seconds = pwi_train_run_conclude(&train->run, error);
   return conclude(train, status, error);
 }
 

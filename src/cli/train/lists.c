@@ -69,7 +69,9 @@
        "how workers share the weights: servers (default), or, for sgd, reduce: each has its own, and averages with "   \
        "its "                                                                                                          \
        "neighbours in a graph"},                                                                                       \
-      PWI_TRAIN_SHARE_REDUCING
+      PWI_TRAIN_SHARE_GRAPH, {                                                                                         \
+    PWI_TRAIN_MODE, "mode", "NAME", PWI_TRAIN_REDUCE_MODES                                                             \
+  }
 
 #define KEEPING                                                                                                        \
   PWI_CLI_HEADING("state and output"),                                                                                 \

@@ -8,7 +8,6 @@
 
 #include "base/memory.h"
 #include "cli/reading.h"
-#include "cli/train/rules.h"
 
 /* --- words and numbers -------------------------------------------------------------------------------------------- */
 
@@ -46,6 +45,15 @@ const char *pwi_train_number(double value, char *text_out) {
 
 #define PLACE(member) offsetof(struct pwi_train_options, member)
 
+static const struct pwi_train_word hinges[] = {
+    {"hinge", PAWL_LINEAR_HINGE}, {"squared-hinge", PAWL_LINEAR_SQUARED_HINGE}, {0}};
+static const struct pwi_train_word scales[] = {
+    {"none", PAWL_LINEAR_SCALE_NONE}, {"max", PAWL_LINEAR_SCALE_MAX}, {"deviation", PAWL_LINEAR_SCALE_DEVIATION}, {0}};
+static const struct pwi_train_word formats[] = {{"pawl", PAWL_LINEAR_FORMAT_PAWL},
+                                                {"liblinear", PAWL_LINEAR_FORMAT_LIBLINEAR},
+                                                {"npy", PAWL_LINEAR_FORMAT_NPY},
+                                                {0}};
+
 static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_START, PWI_TRAIN_TEXT, PLACE(start), 0, 0, NULL},
     {PWI_TRAIN_CHECKPOINT, PWI_TRAIN_TEXT, PLACE(checkpoints), 0, 0, NULL},
@@ -68,6 +76,14 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_RATE, PWI_TRAIN_REAL, PLACE(linear.rate), 1e-300, 1e300, "a number above 0"},
     {PWI_TRAIN_CHECKPOINT_EVERY, PWI_TRAIN_REAL, PLACE(linear.checkpoint_every_s), 1e-3, 1e9,
      "a number of seconds above 0"},
+    {PWI_TRAIN_VALID, PWI_TRAIN_FILES, PLACE(valid), 0, 0, NULL},
+    {0},
+};
+
+static const struct pwi_train_choice choices[] = {
+    {PWI_TRAIN_LOSS, PLACE(linear.loss), hinges, PWI_TRAIN_LOSSES},
+    {PWI_TRAIN_SCALE, PLACE(linear.scale), scales, "none, max or deviation"},
+    {PWI_TRAIN_MODEL_FORMAT, PLACE(format), formats, "pawl, liblinear or npy"},
     {0},
 };
 
@@ -80,38 +96,6 @@ static bool read_method(struct pwi_train_options *options, const char *value) {
     if (strcmp(name, value) == 0) break;
   options->linear.method = (enum pawl_linear_method)method;
   return *name != 0;
-}
-
-static bool read_loss(struct pwi_train_options *options, const char *value) {
-  static const struct pwi_train_word words[] = {
-      {"hinge", PAWL_LINEAR_HINGE}, {"squared-hinge", PAWL_LINEAR_SQUARED_HINGE}, {0}};
-  int loss;
-  if (!pwi_train_word_read(words, value, &loss)) return false;
-  options->linear.loss = (enum pawl_linear_loss)loss;
-  return true;
-}
-
-static bool read_scale(struct pwi_train_options *options, const char *value) {
-  static const struct pwi_train_word words[] = {{"none", PAWL_LINEAR_SCALE_NONE},
-                                                {"max", PAWL_LINEAR_SCALE_MAX},
-                                                {"deviation", PAWL_LINEAR_SCALE_DEVIATION},
-                                                {0}};
-  int scale;
-  if (!pwi_train_word_read(words, value, &scale)) return false;
-  options->linear.scale = (enum pawl_linear_scale)scale;
-  return true;
-}
-
-static bool read_model_format(struct pwi_train_options *options, const char *value) {
-  static const struct pwi_train_word words[] = {{"pawl", PAWL_LINEAR_FORMAT_PAWL},
-                                                {"liblinear", PAWL_LINEAR_FORMAT_LIBLINEAR},
-                                                {"npy", PAWL_LINEAR_FORMAT_NPY},
-                                                {0}};
-  int format;
-  if (!pwi_train_word_read(words, value, &format)) return false;
-  options->format = (enum pawl_linear_format)format;
-  options->has_format = true;
-  return true;
 }
 
 static bool read_class(struct pwi_train_options *options, const char *value, char **stop_out) {
@@ -137,12 +121,6 @@ static bool read_classes(struct pwi_train_options *options, const char *value) {
   }
 }
 
-static bool read_valid(struct pwi_train_options *options, const char *value) {
-  if (options->valid_count == PWI_TRAIN_VALID_MAX) return false;
-  options->valid[options->valid_count++] = value;
-  return true;
-}
-
 static bool read_schedule(struct pwi_train_options *options, const char *value) {
   static const struct pwi_train_word words[] = {{"constant", false}, {"cosine", true}, {0}};
   int falls;
@@ -151,7 +129,8 @@ static bool read_schedule(struct pwi_train_options *options, const char *value) 
   return true;
 }
 
-static const char *read_other(struct pwi_train_options *options, int letter, const char *value) {
+static const char *read_other(void *context, int letter, const char *value) {
+  struct pwi_train_options *options = context;
   switch (letter) {
   case PWI_TRAIN_SCHEDULE:
     return read_schedule(options, value) ? NULL : "constant or cosine";
@@ -160,36 +139,21 @@ static const char *read_other(struct pwi_train_options *options, int letter, con
     return pwi_train_values_read(value, letter == PWI_TRAIN_L1 ? &options->l1 : &options->l2)
                ? NULL
                : "a number, at least 0, or up to 64 different ones separated by commas";
-  case PWI_TRAIN_LOSS:
-    return read_loss(options, value) ? NULL : PWI_TRAIN_LOSSES;
   case PWI_TRAIN_METHOD:
     return read_method(options, value) ? NULL : PWI_TRAIN_METHODS;
-  case PWI_TRAIN_SCALE:
-    return read_scale(options, value) ? NULL : "none, max or deviation";
   case PWI_TRAIN_CLASS_WEIGHT:
     return read_classes(options, value) ? NULL : "LABEL=WEIGHT, two of them separated by a comma, or balanced";
-  case PWI_TRAIN_VALID:
-    return read_valid(options, value) ? NULL : "at most 64 files; use a pattern for more";
   case PWI_TRAIN_FORMAT:
     return pawl_data_format_parse(value, &options->linear.reading.format) == PAWL_OK
                ? NULL
                : "libsvm, vw, criteo, csv, ldac, uci, text or cache";
   case PWI_TRAIN_SEPARATOR:
     return pwi_separator_read(value, &options->linear.reading) ? NULL : PWI_SEPARATOR_WANTED;
-  case PWI_TRAIN_MODEL_FORMAT:
-    return read_model_format(options, value) ? NULL : "pawl, liblinear or npy";
   default:
+    options->has_format |= letter == PWI_TRAIN_MODEL_FORMAT;
     options->linear.bias &= letter != PWI_TRAIN_NO_BIAS;
-    return NULL;
+    return pwi_train_choices_follow(choices, options, letter, value);
   }
-}
-
-static bool read_option(struct pwi_train_options *options, int letter, const char *value, int *exit_out) {
-  const char *wanted = pwi_train_rules_follow(rules, options, letter, value);
-  if (!wanted) wanted = read_other(options, letter, value);
-  if (!wanted) return pwi_train_base_option(&options->base, letter, value, exit_out);
-  *exit_out = pwi_cli_bad_value(options->base.command, value, "%s", wanted);
-  return false;
 }
 
 /* --- what was left open ------------------------------------------------------------------------------------------- */
@@ -244,7 +208,7 @@ static int check(struct pwi_train_options *options) {
   char error[PAWL_LINEAR_TEXT] = "";
   if (options->is_balanced && options->class_count)
     return pwi_cli_usage(command, "--class-weight is either balanced or LABEL=WEIGHT, not both");
-  if (options->linear.patience && !options->valid_count && options->linear.valid_split == 0)
+  if (options->linear.patience && !options->valid.count && options->linear.valid_split == 0)
     return pwi_cli_usage(command, "--early-stop needs validation data; give --valid FILE or --valid-split SHARE");
   bool has_checkpoints = options->checkpoints || options->base.resume || options->linear.checkpoint_every_s > 0;
   if (has_checkpoints || !pwi_train_base_reduces(&options->base))
@@ -265,22 +229,12 @@ static void init(struct pwi_train_options *options, const struct pwi_command *co
 
 bool pwi_train_options_read(struct pwi_train_options *options, const struct pwi_command *command,
                             enum pwi_train_kind kind, int argc, char **argv, int *exit_out) {
-  struct pwi_cli_args args;
-  int letter;
   init(options, command, kind);
-  pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0)
-    if (!read_option(options, letter, args.value, exit_out)) return false;
-  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, INT32_MAX)) {
-    *exit_out = args.exit_code;
-    return false;
-  }
-  options->data = (const char *const *)argv + args.rest;
-  options->data_count = (size_t)(argc - args.rest);
-  options->linear.path_count = options->data_count; /* pawl_linear_check needs the number of paths */
-  options->linear.paths = options->data;
-  options->linear.valid_paths = options->valid;
-  options->linear.valid_count = options->valid_count;
+  if (!pwi_train_base_read(&options->base, rules, read_other, argc, argv, exit_out)) return false;
+  options->linear.path_count = options->base.data_count; /* pawl_linear_check needs the number of paths */
+  options->linear.paths = options->base.data;
+  options->linear.valid_paths = options->valid.at;
+  options->linear.valid_count = options->valid.count;
   if (!make_points(options)) {
     *exit_out = pwi_cli_failure(command, "out of memory");
     return false;

@@ -15,7 +15,6 @@
 #include "cli/train/base.h"
 
 #define PWI_TRAIN_VALUES_MAX 64 /* of --l1 and of --l2 */
-#define PWI_TRAIN_VALID_MAX 64  /* files */
 #define PWI_TRAIN_MARK_MAX 64   /* of the name of a point, e.g. "l1=0.1" */
 
 /* The words of --method, and those of --loss of `pawl train svm`. */
@@ -34,7 +33,7 @@ struct pwi_train_class {
 };
 
 struct pwi_train_options {
-  struct pwi_train_base base;
+  struct pwi_train_base base; /* first */
   enum pwi_train_kind kind;
   struct pawl_linear_options linear; /* without paths, start and callbacks; its points belong to this struct */
   struct pwi_train_values l1, l2;
@@ -42,10 +41,7 @@ struct pwi_train_options {
   size_t class_count;
   bool is_balanced;
 
-  const char *const *data; /* as given */
-  size_t data_count;
-  const char *valid[PWI_TRAIN_VALID_MAX];
-  size_t valid_count;
+  struct pwi_train_files_given valid;
   const char *start;       /* a model; NULL: none */
   const char *checkpoints; /* NULL: none named */
   enum pawl_linear_format format;

@@ -180,8 +180,8 @@ static void test_a_command_line_becomes_options(void **state) {
             "a b --l1 1,0.1 --l2 2,3 --tau 4 --no-bias --workers 1:3 --epochs 9 --valid v --early-stop 2 -o m.npy "
             "--class-weight -1=2 --class-weight 1=.5 --on-worker-loss stop --skip-bad 7 --seed 5 --no-kkt --resume",
             &options, &exit_code));
-  assert_int_equal(options.data_count, 2);
-  assert_string_equal(options.data[1], "b");
+  assert_int_equal(options.base.data_count, 2);
+  assert_string_equal(options.base.data[1], "b");
   assert_int_equal(options.linear.point_count, 4);
   assert_true(options.linear.points[2].l1 == 0.1 && options.linear.points[2].l2 == 2);
   assert_string_equal(pwi_train_mark(&options, 2, mark), "l1=0.1.l2=2");

@@ -42,6 +42,12 @@ static bool store_number(const struct pwi_train_rule *rule, void *place, const c
   return true;
 }
 
+static bool store_file(struct pwi_train_files_given *files, const char *value) {
+  if (files->count == PWI_TRAIN_FILES_MAX) return false;
+  files->at[files->count++] = value;
+  return true;
+}
+
 static const char *follow(const struct pwi_train_rule *rule, void *place, const char *value) {
   switch (rule->shape) {
   case PWI_TRAIN_FLAG:
@@ -50,6 +56,8 @@ static const char *follow(const struct pwi_train_rule *rule, void *place, const 
   case PWI_TRAIN_TEXT:
     *(const char **)place = value;
     return *value ? NULL : "a name";
+  case PWI_TRAIN_FILES:
+    return store_file(place, value) ? NULL : PWI_TRAIN_FILES_WANTED;
   default:
     return store_number(rule, place, value) ? NULL : rule->wanted;
   }
@@ -58,5 +66,16 @@ static const char *follow(const struct pwi_train_rule *rule, void *place, const 
 const char *pwi_train_rules_follow(const struct pwi_train_rule *rules, void *options, int letter, const char *value) {
   for (; rules->letter; rules++)
     if (rules->letter == letter) return follow(rules, (char *)options + rules->place, value);
+  return NULL;
+}
+
+/* An enum may be written as an int. */
+const char *pwi_train_choices_follow(const struct pwi_train_choice *choices, void *options, int letter,
+                                     const char *value) {
+  for (; choices->letter; choices++)
+    if (choices->letter == letter)
+      return pwi_train_word_read(choices->words, value, (int *)(void *)((char *)options + choices->place))
+                 ? NULL
+                 : choices->wanted;
   return NULL;
 }

@@ -10,7 +10,7 @@
 #include "host/clock.h"
 
 #define START_NS (30 * PAWL_SECOND)
-#define TELLING 16 /* number of equal characters that is not a coincidence */
+#define HOLD_NS (3 * PWI_HOST_SECOND) /* output of a worker that has ended: see cli/train/words.h */
 #define CLOSE_NS (2 * PAWL_SECOND)
 
 /* --- Ctrl-C ------------------------------------------------------------------------------------------------------- */
@@ -41,22 +41,13 @@ void pwi_train_run_catch(void) {
 /* --- news --------------------------------------------------------------------------------------------------------- */
 
 void pwi_train_run_tell(struct pwi_train_run *run, const char *line) {
-  snprintf(run->news, sizeof run->news, "%s", line);
-  pwi_train_show_say(&run->show, line);
+  if (pwi_train_words_news(&run->words, line)) pwi_train_show_say(&run->show, line);
 }
 
-/* The last output of a worker often repeats an error that the job has reported, with another prefix. */
-static bool is_known(const struct pwi_train_run *run, const char *line) {
-  for (const char *part = line; (part = strstr(part, ": "));) {
-    part += 2;
-    if (strlen(part) >= TELLING && strstr(run->news, part)) return true;
-  }
-  return false;
-}
+static void say(void *context, const char *line) { pwi_train_show_say(&((struct pwi_train_run *)context)->show, line); }
 
-static void tell_words(void *context, const char *line) {
-  struct pwi_train_run *run = context;
-  if (!is_known(run, line)) pwi_train_show_say(&run->show, line);
+static void hold_words(void *context, const char *line) {
+  pwi_train_words_hold(&((struct pwi_train_run *)context)->words, line, pwi_host_now());
 }
 
 static void warn(struct pwi_train_run *run, const char *what, const char *path) {
@@ -81,6 +72,7 @@ static void look(struct pwi_train_run *run) {
   char line[PWI_TRAIN_LINE_MAX];
   uint32_t lost = pwi_train_watch_lost(&run->watch);
   pwi_train_workers_look(&run->workers);
+  pwi_train_words_print(&run->words, pwi_host_now() - HOLD_NS);
   if (lost == run->servers_lost) return;
   run->servers_lost = lost;
   snprintf(line, sizeof line, "a server was lost, %u so far; the other servers have copies of its data", lost);
@@ -152,7 +144,7 @@ pawl_status pwi_train_run_worker(struct pwi_train_run *run) { return pwi_train_w
 static int start_workers(struct pwi_train_run *run) {
   int exit_code = PWI_EXIT_OK;
   const struct pwi_train_base *base = run->base;
-  run->workers.say = tell_words;
+  run->workers.say = hold_words;
   run->workers.context = run;
   if (pwi_train_run_has_workers(run))
     return pwi_train_workers_init(&run->workers, base, pawl_session_address(run->session), &exit_code) ? start_more(run)
@@ -170,6 +162,7 @@ static int start_workers(struct pwi_train_run *run) {
 
 void pwi_train_run_init(struct pwi_train_run *run, struct pwi_train_base *base) {
   *run = (struct pwi_train_run){.base = base, .advice = "", .began_ns = pwi_host_now()};
+  run->words = (struct pwi_train_words){.say = say, .context = run};
   pwi_train_show_init(&run->show, base->quiet);
   run->log = (struct pwi_train_log){.path = base->log, .is_resumed = base->resume};
   run->board = (struct pwi_train_board){.folder = base->board};
@@ -201,9 +194,11 @@ int pwi_train_run_session(struct pwi_train_run *run, int (*learn)(void *context)
   return exit_code;
 }
 
-double pwi_train_run_conclude(struct pwi_train_run *run) {
+double pwi_train_run_conclude(struct pwi_train_run *run, const char *error) {
   double seconds = (double)(pwi_host_now() - run->began_ns) / (double)PWI_HOST_SECOND;
   pwi_train_workers_look(&run->workers);
+  if (*error) (void)!pwi_train_words_news(&run->words, error); /* it is printed in any case */
+  pwi_train_words_print(&run->words, INT64_MAX);
   run->workers.say = NULL;
   pwi_train_show_clear(&run->show);
   return seconds;

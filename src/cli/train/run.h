@@ -12,6 +12,7 @@
 #include "cli/train/ranks.h"
 #include "cli/train/show.h"
 #include "cli/train/watch.h"
+#include "cli/train/words.h"
 #include "cli/train/workers.h"
 
 #define PWI_TRAIN_UNCERTAIN 3     /* exit code: a model was written that has not converged, or has diverged */
@@ -32,7 +33,7 @@ struct pwi_train_run {
   uint32_t servers_lost; /* number of lost servers reported */
   int64_t began_ns;
   char listen[PWI_NET_ADDRESS_MAX];
-  char news[PWI_TRAIN_LINE_MAX]; /* the last message */
+  struct pwi_train_words words; /* of workers that have failed */
 };
 
 /* `base` must be settled and outlive the run. Release with pwi_train_run_fini. */
@@ -52,7 +53,7 @@ int pwi_train_run_session(struct pwi_train_run *run, int (*learn)(void *context)
 bool pwi_train_run_has_workers(const struct pwi_train_run *run);
 pawl_status pwi_train_run_worker(struct pwi_train_run *run);
 
-/* Prints a line of news. */
+/* Prints a line of news, unless a worker has said the same. */
 void pwi_train_run_tell(struct pwi_train_run *run, const char *line);
 
 /* Reports progress. Call it at every sign of progress. */
@@ -67,8 +68,9 @@ void pwi_train_run_log(struct pwi_train_run *run, json_t *object);
 void pwi_train_run_board(struct pwi_train_run *run, const char *mark, uint64_t step,
                          const struct pwi_train_scalar *scalars, size_t count);
 
-/* After training: workers that end from now on are not reported. Returns the seconds since the start. */
-double pwi_train_run_conclude(struct pwi_train_run *run);
+/* After training: prints what workers have said, except for `error`, the text of a failure, which may be "". Workers that
+ * end from now on are not reported. Returns the seconds since the start. */
+double pwi_train_run_conclude(struct pwi_train_run *run, const char *error);
 
 /* From now on the first Ctrl-C or SIGTERM is remembered, and the second ends the process. For runs without a session;
  * pwi_train_run_session does it by itself. */

@@ -448,6 +448,7 @@ void pwi_reduce_hear_go(struct pwi_reduce *engine, struct reduce_peer *peer, con
   engine->epoch = go->head.epoch;
   engine->own_id = pwi_reduce_self(engine);
   engine->was_in_epoch = true;
+  engine->rank = pwi_channel_rank(engine->channel);
   engine->size = (uint32_t)go->head.size;
   engine->inputs = go->in_count;
   engine->outputs = go->out_count;

@@ -181,6 +181,7 @@ struct pwi_reduce {
   bool was_in_epoch;
   struct reduce_decision decision;
   struct pwi_writer writer;
+  uint32_t rank; /* of this node in the group of the epoch */
   uint32_t size; /* participants of the epoch */
   uint32_t inputs, outputs;
   char graph[PAWL_REDUCE_GRAPH_MAX + 1];

@@ -274,7 +274,7 @@ static void combined(struct pwi_reduce *engine, pawl_status status) {
   engine->completed++;
   report->iteration = engine->completed;
   report->number = engine->epoch.number;
-  report->rank = pwi_channel_rank(engine->channel);
+  report->rank = engine->rank; /* the present one may differ: members that have made the step may leave */
   report->size = engine->size;
   report->expected = engine->inputs;
   pwi_reduce_acknowledge(engine);
@@ -427,14 +427,15 @@ void pwi_reduce_destroy(struct pwi_reduce *engine) {
 /* --- for people ----------------------------------------------------------------------------------------- */
 
 void pwi_reduce_state(const struct pwi_reduce *engine, struct pawl_reduce_state *state_out) {
-  *state_out = (struct pawl_reduce_state){.iteration = engine->completed,
-                                          .number = engine->epoch.number,
-                                          .rank = pwi_channel_rank(engine->channel),
-                                          .size = engine->size,
-                                          .inputs = engine->inputs,
-                                          .outputs = engine->outputs,
-                                          .bytes_sent = engine->bytes_sent,
-                                          .regenerated = engine->regenerated};
+  *state_out =
+      (struct pawl_reduce_state){.iteration = engine->completed,
+                                 .number = engine->epoch.number,
+                                 .rank = engine->epoch.number ? engine->rank : pwi_channel_rank(engine->channel),
+                                 .size = engine->size,
+                                 .inputs = engine->inputs,
+                                 .outputs = engine->outputs,
+                                 .bytes_sent = engine->bytes_sent,
+                                 .regenerated = engine->regenerated};
   memcpy(state_out->graph, engine->graph, sizeof state_out->graph);
 }
 
