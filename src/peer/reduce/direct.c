@@ -81,9 +81,11 @@ static void wake(struct pwi_reduce *engine, const struct reduce_peer *peer) {
   if (!board_of(peer) || look_at(&board_of(peer)->is_asleep)) pwi_reduce_say(engine, peer, REDUCE_WAKE, &none);
 }
 
-/* A reader takes the whole buffer. */
-static void count_bytes(struct pwi_reduce *engine, const struct reduce_peer *peer) {
-  if (peer->is_gone || !peer->is_reader) return;
+/* A reader takes the whole buffer. It may still be about to map it; if it opens a slot instead, the put counts no
+ * more. */
+static void count_bytes(struct pwi_reduce *engine, struct reduce_peer *peer, uint64_t version) {
+  if (peer->is_gone || peer->target.tag != 0) return;
+  peer->counted = version;
   engine->bytes_sent += pwi_reduce_slot_size(engine);
   engine->report.bytes_sent += pwi_reduce_slot_size(engine);
 }
@@ -91,9 +93,9 @@ static void count_bytes(struct pwi_reduce *engine, const struct reduce_peer *pee
 void pwi_reduce_show(struct pwi_reduce *engine, uint64_t version) {
   if (!engine->board || pwi_reduce_is_shown(engine, version)) return;
   set(&engine->board->versions[version % 2], version);
-  for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
+  for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
     if (!peer->is_out) continue;
-    count_bytes(engine, peer);
+    count_bytes(engine, peer, version);
     wake(engine, peer);
   }
 }
@@ -116,6 +118,7 @@ void pwi_reduce_direct_begin(struct pwi_reduce *engine) {
   struct reduce_board *board = engine->board;
   engine->mark = pwi_reduce_epoch_mark(engine->epoch);
   if (!board) return;
+  for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) peer->counted = 0;
   set(&board->versions[0], 0);
   set(&board->versions[1], 0);
   set(&board->used, 0);
@@ -202,8 +205,6 @@ void pwi_reduce_hear_mapped(struct pwi_reduce *engine, struct reduce_peer *peer)
   if (!engine->board || peer->is_reader) return;
   peer->is_reader = true;
   wake(engine, peer);
-  if (peer->is_out && peer->acked < engine->staged && pwi_reduce_is_shown(engine, engine->staged))
-    count_bytes(engine, peer);
 }
 
 static void change_window(struct reduce_peer *peer) {

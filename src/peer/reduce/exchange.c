@@ -235,8 +235,9 @@ static bool put_part(struct pwi_reduce *engine, struct reduce_peer *peer, const 
     peer->puts++;
     peer->target.has_put = true;
     engine->has_spoken = true;
-    engine->bytes_sent += part->size;
-    engine->report.bytes_sent += part->size;
+    size_t bytes = peer->counted >= peer->target.sent ? 0 : part->size;
+    engine->bytes_sent += bytes;
+    engine->report.bytes_sent += bytes;
   }
   peer->part++;
   return true;

@@ -143,6 +143,7 @@ struct reduce_peer {
   bool is_offered;               /* the own board was shared over this link */
   bool is_far;                   /* its board cannot be mapped over this link: it has a slot */
   bool is_reader;                /* it has mapped the own board */
+  uint64_t counted;              /* the last version whose bytes were counted when it was shown */
   struct pwi_window window;      /* its board; it outlives the link */
   struct pwi_window next_window; /* takes the place of `window` when no work outside reads that */
 
