@@ -54,6 +54,27 @@ static void test_every_input_of_an_iteration_is_used_once(void **state) {
   }
 }
 
+/* Neighbours on one host map one another's memory and have no slots; filters and the other modes need slots. */
+static void test_members_on_one_host_have_no_slots(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 8; seed++) {
+    begin();
+    team.graph = "complete";
+    team.lingers = true;
+    if (seed % 4 == 3) team.mode = PAWL_REDUCE_BSP;
+    open_scene(seed, 3);
+    run_until(5);
+    bool is_direct = seed % 4 == 1; /* odd seeds have shared hosts */
+    for (uint32_t i = 0; i < 3; i++)
+      for (const struct reduce_peer *peer = team.reducers[i].engine->peers; peer; peer = peer->next) {
+        assert_int_equal(peer->window.memory != NULL, is_direct);
+        assert_int_equal(peer->slot != NULL, !is_direct);
+        assert_int_equal(peer->is_reader, is_direct);
+      }
+    end();
+  }
+}
+
 static void test_one_member_alone_keeps_its_tensors(void **state) {
   (void)state;
   begin();
@@ -377,6 +398,7 @@ static void test_the_others_go_on_without_a_member_that_has_closed(void **state)
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_input_of_an_iteration_is_used_once),
+      cmocka_unit_test(test_members_on_one_host_have_no_slots),
       cmocka_unit_test(test_one_member_alone_keeps_its_tensors),
       cmocka_unit_test(test_bsp_uses_inputs_of_the_iteration_only),
       cmocka_unit_test(test_async_never_waits_for_a_slow_member),
