@@ -186,7 +186,7 @@ void pwi_reduce_direct_close(struct pwi_reduce *engine) {
 /* The peer has offered its region. If there is no memory for a window the two use a slot. */
 void pwi_reduce_direct_shared(struct pwi_reduce *engine, struct reduce_peer *peer, struct pwi_remote remote,
                               uint64_t size) {
-  const struct reduce_message none = {0};
+  struct reduce_message message = {.epoch = engine->epoch, .version = pwi_reduce_version(engine)};
   struct pwi_window window = {0};
   if (!engine->board || peer->is_far) return;
   if (size == region_size(engine) && pwi_channel_map(engine->channel, peer->sender, remote, &window))
@@ -198,13 +198,21 @@ void pwi_reduce_direct_shared(struct pwi_reduce *engine, struct reduce_peer *pee
   }
   pwi_net_remote_unmap(&peer->next_window);
   peer->next_window = window;
-  pwi_reduce_say(engine, peer, REDUCE_MAPPED, &none);
+  pwi_reduce_say(engine, peer, REDUCE_MAPPED, &message);
 }
 
-/* It may have looked before the board changed, and sleep. */
-void pwi_reduce_hear_mapped(struct pwi_reduce *engine, struct reduce_peer *peer) {
+/* A reader has used a version and all before it. */
+void pwi_reduce_hear_used(const struct pwi_reduce *engine, struct reduce_peer *peer, struct reduce_epoch epoch,
+                          uint64_t version) {
+  if (pwi_reduce_epoch_compare(epoch, engine->epoch) != 0) return;
+  if (version > peer->acked && version <= engine->staged) peer->acked = version;
+}
+
+/* It may have looked before the board changed, and sleep. An ACK of it may be lost with an earlier link. */
+void pwi_reduce_hear_mapped(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message) {
   if (!engine->board || peer->is_reader) return;
   peer->is_reader = true;
+  if (message->version > 0) pwi_reduce_hear_used(engine, peer, message->epoch, message->version - 1);
   wake(engine, peer);
 }
 
@@ -224,8 +232,7 @@ static void offer(struct pwi_reduce *engine, struct reduce_peer *peer) {
 
 static void read_used(const struct pwi_reduce *engine, struct reduce_peer *peer) {
   if (!peer->is_out || !board_of(peer)) return;
-  uint64_t used = read_word(board_of(peer), engine->mark, &board_of(peer)->used);
-  if (used > peer->acked && used <= engine->staged) peer->acked = used;
+  pwi_reduce_hear_used(engine, peer, engine->epoch, read_word(board_of(peer), engine->mark, &board_of(peer)->used));
 }
 
 void pwi_reduce_direct_update(struct pwi_reduce *engine) {

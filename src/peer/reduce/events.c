@@ -123,8 +123,10 @@ static void lost(void *self, struct pwi_sender sender, pawl_status why) {
 
 static void hear_ack(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message) {
   if (pwi_reduce_epoch_compare(message->epoch, engine->epoch) != 0) return;
-  uint64_t sent = peer->is_reader ? engine->staged : peer->target.sent;
-  if (message->version == peer->acked + 1 && message->version <= sent) peer->acked = message->version;
+  if (peer->is_reader)
+    pwi_reduce_hear_used(engine, peer, message->epoch, message->version);
+  else if (message->version == peer->acked + 1 && message->version <= peer->target.sent)
+    peer->acked = message->version;
 }
 
 static void hear_release(struct pwi_reduce *engine, struct pwi_sender sender, uint64_t tag) {
@@ -172,7 +174,7 @@ static void hear(struct pwi_reduce *engine, struct reduce_peer *peer, uint32_t k
     peer->stop = (struct reduce_stop){message->epoch, message->tag, message->version};
     break;
   case REDUCE_MAPPED:
-    pwi_reduce_hear_mapped(engine, peer);
+    pwi_reduce_hear_mapped(engine, peer, message);
     break;
   case REDUCE_PING:
     pwi_reduce_say(engine, peer, REDUCE_PONG, &none);

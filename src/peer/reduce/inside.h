@@ -335,7 +335,9 @@ void pwi_reduce_direct_forget(struct reduce_peer *peer);
 void pwi_reduce_direct_link(struct reduce_peer *peer); /* a link was made or lost */
 void pwi_reduce_direct_shared(struct pwi_reduce *engine, struct reduce_peer *peer, struct pwi_remote remote,
                               uint64_t size);
-void pwi_reduce_hear_mapped(struct pwi_reduce *engine, struct reduce_peer *peer);
+void pwi_reduce_hear_mapped(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message);
+void pwi_reduce_hear_used(const struct pwi_reduce *engine, struct reduce_peer *peer, struct reduce_epoch epoch,
+                          uint64_t version);
 void pwi_reduce_direct_update(struct pwi_reduce *engine); /* offers, windows, acknowledgements */
 bool pwi_reduce_needs_slot(const struct pwi_reduce *engine, const struct reduce_peer *peer);
 bool pwi_reduce_has_input(const struct pwi_reduce *engine, const struct reduce_peer *peer);

@@ -18,7 +18,7 @@
  *   STOP     to all that are linked: this member agrees on this epoch; it sends nothing in older ones, except for
  *            versions up to this one in the epoch whose mark is the tag
  *   BYE      to all that are linked: this member closes the reduce, after this iteration
- *   MAPPED   to a neighbour: this member reads its board, and needs no ACK from it
+ *   MAPPED   to a neighbour: this member reads its board; the version that this member needs next
  *   WAKE     to a neighbour that sleeps: the own board has changed
  *   PING, PONG
  *
