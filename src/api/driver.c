@@ -9,17 +9,10 @@
 
 #include "api/parking.h"
 #include "host/clock.h"
+#include "host/pause.h"
 
 /* tries before sleeping at a closed gate: most threads inside stay for less than a microsecond */
 #define TRIES 100
-
-static inline void pause_briefly(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  __asm__ volatile("yield");
-#endif
-}
 
 int64_t pwi_driver_deadline(int64_t timeout_ns) {
   if (timeout_ns == PAWL_FOREVER) return PWI_NET_NEVER;
@@ -60,7 +53,7 @@ static void enter_slowly(struct pwi_driver *driver) {
   if (atomic_load(&driver->is_polling)) pwi_net_wake(driver->net);
   bool is_in = false;
   for (int i = 0; i < TRIES && !is_in; i++) {
-    pause_briefly();
+    pwi_host_pause();
     is_in = !atomic_load_explicit(&driver->is_held, memory_order_relaxed) && try_as_caller(driver);
   }
   if (!is_in) sleep_before_gate(driver);

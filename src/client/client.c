@@ -368,10 +368,13 @@ static pawl_status make_shard(struct pwi_client *client) {
   struct pwi_shard_config config = {.memory_max = client->config.memory_max ? client->config.memory_max : UINT64_MAX,
                                     .answer = pwi_handler_answer,
                                     .context = client->handler};
-  struct pwi_shard *shard;
+  struct pwi_shard *shard = NULL;
   status = pwi_shard_create(&config, &shard);
   if (!status) status = pwi_shard_hold(shard, pawl_range_of(0, PWI_RING_END));
-  if (status) return status;
+  if (status) {
+    pwi_shard_destroy(shard);
+    return status;
+  }
   pwi_shard_set_membership(shard, client->membership);
   pwi_handler_set_shard(client->handler, shard);
   client->shard = shard;

@@ -202,6 +202,13 @@ pawl_status pwi_channel_fence(struct pwi_channel *channel, struct pwi_sender pee
                                          pwi_attachment_cookie(attachment, cookie)));
 }
 
+pawl_status pwi_channel_map(struct pwi_channel *channel, struct pwi_sender peer, struct pwi_remote remote,
+                            struct pwi_window *window_out) {
+  const struct attachment *attachment = find_linked(channel, peer);
+  if (!attachment) return PAWL_NOT_FOUND;
+  return pwi_net_remote_map(channel->peers->config.net, attachment->link->link, remote, window_out);
+}
+
 void pwi_channel_miss(struct pwi_channel *channel, struct pwi_sender peer) {
   const struct pwi_peers_config *config = &channel->peers->config;
   if (config->missing) config->missing(config->context, peer);

@@ -192,6 +192,11 @@ PAWL_MUST_USE pawl_status pwi_channel_get(struct pwi_channel *channel, struct pw
                                           uint64_t offset, void *into, size_t size, uint64_t cookie);
 PAWL_MUST_USE pawl_status pwi_channel_fence(struct pwi_channel *channel, struct pwi_sender peer, uint64_t cookie);
 
+/* As pwi_net_remote_map: a region that the peer has shared for reading, mapped. The window outlives the link and the
+ * channel; end it with pwi_net_remote_unmap. */
+PAWL_MUST_USE pawl_status pwi_channel_map(struct pwi_channel *channel, struct pwi_sender peer, struct pwi_remote remote,
+                                          struct pwi_window *window_out);
+
 /* An engine waits for the peer in vain: asks the manager whether it is still alive. */
 void pwi_channel_miss(struct pwi_channel *channel, struct pwi_sender peer);
 

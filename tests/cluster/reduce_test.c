@@ -54,6 +54,58 @@ static void test_every_input_of_an_iteration_is_used_once(void **state) {
   }
 }
 
+static struct reduce_peer *peer_of(uint32_t of, uint32_t index) {
+  return pwi_reduce_find(team.reducers[of].engine, pwi_reduce_self(team.reducers[index].engine));
+}
+
+static bool has_window(uint32_t of, uint32_t index) { return peer_of(of, index)->window.memory != NULL; }
+static bool has_slot(uint32_t of, uint32_t index) { return peer_of(of, index)->slot != NULL; }
+
+/* Neighbours on one host map one another's memory and have no slots. The other modes need slots. Odd seeds have two
+ * hosts, on which members are placed in turns. */
+static void test_members_on_one_host_have_no_slots(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 8; seed++) {
+    begin();
+    team.graph = "complete";
+    team.lingers = true;
+    if (seed % 4 == 3) team.mode = PAWL_REDUCE_BSP;
+    open_scene(seed, 4);
+    run_until(5);
+    for (uint32_t i = 0; i < 4; i++)
+      for (uint32_t k = 0; k < 4; k++) {
+        bool is_direct = seed % 4 == 1 && i % 2 == k % 2;
+        if (i == k) continue;
+        assert_int_equal(has_window(i, k), is_direct);
+        assert_int_equal(has_slot(i, k), !is_direct);
+        assert_int_equal(peer_of(i, k)->is_reader, is_direct);
+      }
+    end();
+  }
+}
+
+/* Member 0 has no memory for a window: it uses a slot for member 2, whose acknowledgements reach it as messages. Member 2
+ * still reads the board of member 0. With the next link member 0 tries again. */
+static void test_memory_may_be_mapped_in_one_direction_only(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 31; seed += 2) {
+    begin();
+    team.graph = "complete";
+    team.lingers = true;
+    open_scene(seed, 4);
+    run_until(2 + seed % 5);
+    peer_of(0, 2)->is_far = true;
+    peer_of(2, 0)->is_reader = false;
+    run_until(30);
+    assert_true(has_slot(0, 2) && !has_window(0, 2));
+    assert_true(!has_slot(2, 0) && has_window(2, 0));
+    pwi_sim_break(team.cluster.sim, team.reducers[0].client.node, team.reducers[2].client.node);
+    run_until(60);
+    assert_true(!has_slot(0, 2) && has_window(0, 2));
+    end();
+  }
+}
+
 static void test_one_member_alone_keeps_its_tensors(void **state) {
   (void)state;
   begin();
@@ -377,6 +429,8 @@ static void test_the_others_go_on_without_a_member_that_has_closed(void **state)
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_input_of_an_iteration_is_used_once),
+      cmocka_unit_test(test_members_on_one_host_have_no_slots),
+      cmocka_unit_test(test_memory_may_be_mapped_in_one_direction_only),
       cmocka_unit_test(test_one_member_alone_keeps_its_tensors),
       cmocka_unit_test(test_bsp_uses_inputs_of_the_iteration_only),
       cmocka_unit_test(test_async_never_waits_for_a_slow_member),

@@ -185,7 +185,7 @@ static void test_without_memory_a_run_fails_and_frees_everything(void **state) {
   setup.is_whole = true;
   setup.rounds = 2;
   setup.workers = 3;
-  for (uint64_t n = 0; n < 300; n += 7) {
+  for (uint64_t n = 0; n < 300; n++) {
     struct pwi_asap_outcome outcome;
     char why[256];
     pwi_memory_fail_after(n);

@@ -3,14 +3,21 @@
 #include "api/reduce/reduce.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <string.h>
 
 #include <pawl/peer.h>
 
 #include "api/options.h"
 #include "base/memory.h"
+#include "host/clock.h"
+#include "host/pause.h"
 
 #define CLOSE_NS (2 * INT64_C(1000000000)) /* for the delivery of the last tensors */
+
+#define LOOKS 64                          /* at the boards of neighbours, before other threads may run */
+#define LOOK_MIN_NS INT64_C(4000)         /* the shortest time of looking before sleeping */
+#define LOOK_MAX_NS (200 * INT64_C(1000)) /* the longest */
 
 void pawl_reduce_options_init_sized(struct pawl_reduce_options *options, size_t struct_size) {
   const struct pawl_reduce_options defaults = {.seed = 1};
@@ -34,6 +41,26 @@ static void closed(void *context) {
 
 static void enter(void *context) { pwi_driver_enter(driver_of(context)); }
 static void leave(void *context) { pwi_driver_leave(driver_of(context)); }
+
+/* Neighbours on this host may be about to answer. At first we look again at once; then other threads may run between
+ * two looks. A wait that was too long for that makes the next attempt shorter, because sleeping is better then. */
+static bool pause_step(void *context, unsigned tries) {
+  struct pawl_reduce *reduce = context;
+  if (tries == 0) {
+    reduce->look_until = pwi_host_now() + reduce->look_ns;
+    if (reduce->look_ns < LOOK_MAX_NS) reduce->look_ns *= 2;
+  }
+  if (tries % LOOKS != LOOKS - 1) {
+    pwi_host_pause();
+    return true;
+  }
+  if (pwi_host_now() >= reduce->look_until) {
+    reduce->look_ns = reduce->look_ns / 4 > LOOK_MIN_NS ? reduce->look_ns / 4 : LOOK_MIN_NS;
+    return false;
+  }
+  sched_yield();
+  return true;
+}
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
@@ -123,7 +150,8 @@ static pawl_status open_engine(struct pawl_reduce *reduce, const struct pawl_red
                                      .wakes = wakes,
                                      .closed = closed,
                                      .enter = enter,
-                                     .leave = leave};
+                                     .leave = leave,
+                                     .pause = pause_step};
   pwi_driver_enter(&session->driver);
   pawl_status status = session->is_closed ? PAWL_NODE_STOPPED : pwi_client_peers(session->client, &config.peers);
   if (!status) status = pwi_reduce_create(&config, &reduce->engine);
@@ -147,6 +175,7 @@ pawl_status pawl_reduce_open(struct pawl_peers *peers, const char *name, const s
   struct pawl_reduce *reduce = pwi_alloc_zero(1, sizeof *reduce);
   if (!reduce) return pwi_error_status(PAWL_NO_MEMORY, "open reduce %s", name);
   reduce->group = (struct pawl_group *)peers;
+  reduce->look_ns = LOOK_MAX_NS;
   pawl_peers_state(peers, &state);
   status = pwi_reduce_graph_read(options.graph, options.seed, options.degree, state.founders, &graph, &reduce->graph);
   if (!status) status = copy_arguments(reduce, name, tensors, count, &options);
@@ -182,6 +211,7 @@ static pawl_status look_at_session(const struct pawl_reduce *reduce) {
 }
 
 static void work(struct pawl_reduce *reduce) {
+  if (pwi_reduce_must_send(reduce->engine)) pwi_driver_look(driver_of(reduce));
   pwi_driver_leave(driver_of(reduce));
   pawl_status status = pwi_reduce_work(reduce->engine);
   pwi_driver_enter(driver_of(reduce));
@@ -231,7 +261,10 @@ pawl_status pawl_reduce_step(struct pawl_reduce *reduce, int64_t timeout_ns, str
   if (!status) {
     pwi_reduce_begin(reduce->engine);
     status = run(reduce, deadline, &report);
-    pwi_driver_nudge(driver); /* acknowledgements, and tensors that others wait for */
+    if (pwi_reduce_must_send(reduce->engine)) /* acknowledgements, and tensors that others wait for */
+      pwi_driver_look(driver);
+    else
+      pwi_driver_nudge(driver);
   }
   pwi_driver_leave(driver);
   if (status) return explain(reduce, status);

@@ -20,6 +20,8 @@ struct pawl_reduce {
   uint64_t checkpoint_period;
   struct pwi_event event; /* the want of the engine has changed, or it is closed */
   bool is_closed;
+  int64_t look_until,
+      look_ns; /* at boards of neighbours: the time at which it ends; the time that the next one takes */
 };
 
 /* Reads the name of a graph, makes or reads it for `founders` members, and checks it. `*file_out` is the graph of

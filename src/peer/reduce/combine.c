@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/memory.h"
 #include "net/shared_copy.h"
 #include "peer/reduce/inside.h"
 
@@ -86,10 +87,6 @@ static bool next_source(struct sources *sources, const struct reduce_peer **peer
   return true;
 }
 
-static const unsigned char *payload_of(const struct reduce_peer *peer) {
-  return (const unsigned char *)pwi_net_region_memory(peer->slot->region) + REDUCE_HEADER_SIZE;
-}
-
 /* --- notify-ack ----------------------------------------------------------------------------------------- */
 
 static pawl_status sum_block(struct pwi_reduce *engine, const struct reduce_piece *piece, size_t at, size_t count,
@@ -102,7 +99,7 @@ static pawl_status sum_block(struct pwi_reduce *engine, const struct reduce_piec
     double *into = is_first ? sum : values;
     pawl_status status = PAWL_OK;
     if (peer)
-      status = decode(engine, piece, payload_of(peer), at, count, into);
+      status = decode(engine, piece, pwi_reduce_payload(engine, peer), at, count, into);
     else
       memcpy(into, (const unsigned char *)piece->values + at * each, count * each);
     if (status) return PAWL_CORRUPT;
@@ -125,6 +122,22 @@ static pawl_status combine_piece(struct pwi_reduce *engine, const struct reduce_
   return PAWL_OK;
 }
 
+/* Where the values of each source lie: without narrowing they are averaged where they are. */
+static pawl_status combine_raw(struct pwi_reduce *engine) {
+  const struct reduce_layout *layout = &engine->layout;
+  const struct reduce_peer *peer;
+  if (!PWI_GROW(engine->sources, engine->source_room, engine->input_count + 1)) return PAWL_NO_MEMORY;
+  for (size_t i = 0; i < layout->count; i++) {
+    const struct reduce_piece *piece = &layout->pieces[i];
+    struct sources sources = {.engine = engine};
+    size_t count = 0;
+    while (next_source(&sources, &peer))
+      engine->sources[count++] = peer ? pwi_reduce_payload(engine, peer) + piece->offset : piece->values;
+    if (!pwi_reduce_average(piece->type, piece->values, engine->sources, count, piece->count)) return PAWL_CORRUPT;
+  }
+  return PAWL_OK;
+}
+
 static bool is_good_payload(struct pwi_reduce *engine, const unsigned char *payload) {
   double values[REDUCE_BLOCK];
   for (size_t i = 0; i < engine->layout.count; i++) {
@@ -141,7 +154,7 @@ static bool is_good_payload(struct pwi_reduce *engine, const unsigned char *payl
 /* The sum was not finite, or an input could not be decoded: finds out whose fault it is. */
 static pawl_status blame(struct pwi_reduce *engine) {
   for (size_t i = 0; i < engine->input_count; i++) {
-    if (is_good_payload(engine, payload_of(engine->inputs_used[i]))) continue;
+    if (is_good_payload(engine, pwi_reduce_payload(engine, engine->inputs_used[i]))) continue;
     snprintf(engine->problem, sizeof engine->problem, "the input of node %" PRIu64 " contains NaN or an infinity",
              engine->inputs_used[i]->sender.id);
     return PAWL_CORRUPT;
@@ -151,24 +164,28 @@ static pawl_status blame(struct pwi_reduce *engine) {
 }
 
 static void restore(struct pwi_reduce *engine) {
-  const unsigned char *payload = engine->staging[(engine->completed + 1) % 2] + REDUCE_HEADER_SIZE;
+  const unsigned char *staged = engine->staging[(engine->completed + 1) % 2] + REDUCE_HEADER_SIZE;
+  const unsigned char *payload = engine->is_kept ? engine->scratch : staged;
   for (size_t i = 0; i < engine->layout.count; i++) {
     const struct reduce_piece *piece = &engine->layout.pieces[i];
     if (piece->size > 0) memcpy(piece->values, payload + piece->offset, piece->size);
   }
 }
 
-/* Packed tensors that were narrowed cannot restore anything, so inputs are examined first. */
+/* Packed tensors that were narrowed cannot restore anything, so inputs are examined first. An input that has changed
+ * while it was read: the members have gone on without this one, which finds out next. */
 static pawl_status combine_in_place(struct pwi_reduce *engine) {
   bool is_raw = engine->layout.codec == PWI_CODEC_RAW;
   pawl_status status = PAWL_OK;
   for (size_t i = 0; !is_raw && i < engine->input_count; i++)
-    if (!is_good_payload(engine, payload_of(engine->inputs_used[i]))) return blame(engine);
-  for (size_t i = 0; !status && i < engine->layout.count; i++)
+    if (!is_good_payload(engine, pwi_reduce_payload(engine, engine->inputs_used[i]))) return blame(engine);
+  if (is_raw) status = combine_raw(engine);
+  for (size_t i = 0; !is_raw && !status && i < engine->layout.count; i++)
     status = combine_piece(engine, &engine->layout.pieces[i]);
-  if (!status) return PAWL_OK;
+  bool are_kept = pwi_reduce_are_inputs_kept(engine);
+  if (!status && are_kept) return PAWL_OK;
   if (is_raw) restore(engine);
-  return blame(engine);
+  return !are_kept ? PAWL_CANCELLED : status == PAWL_CORRUPT ? blame(engine) : status;
 }
 
 /* --- the other modes ------------------------------------------------------------------------------------ */

@@ -40,6 +40,7 @@ static void forget_peers(struct pwi_reduce *engine) {
     }
     *at = peer->next;
     pwi_idmap_remove(&engine->by_id, peer->sender.id);
+    pwi_reduce_direct_forget(peer);
     pwi_free(peer->mirror);
     pwi_free(peer);
   }
@@ -80,6 +81,7 @@ static void linked(void *self, struct pwi_sender sender, const void *description
   struct reduce_peer *peer = add_peer(engine, sender);
   if (!peer) return;
   peer->is_linked = true;
+  pwi_reduce_direct_link(peer);
   peer->is_pinged = false;
   peer->farewell = FAREWELL_NONE;
   if (engine->has_said_bye) pwi_reduce_say_bye(engine, peer);
@@ -106,6 +108,7 @@ static void lost(void *self, struct pwi_sender sender, pawl_status why) {
   (void)why;
   if (!peer) return;
   peer->is_linked = false;
+  pwi_reduce_direct_link(peer);
   pwi_reduce_drop_target(engine, peer);
   peer->has_model_remote = false;
   peer->model_next = peer->model_tag = 0;
@@ -120,7 +123,10 @@ static void lost(void *self, struct pwi_sender sender, pawl_status why) {
 
 static void hear_ack(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message) {
   if (pwi_reduce_epoch_compare(message->epoch, engine->epoch) != 0) return;
-  if (message->version == peer->acked + 1 && message->version <= peer->target.sent) peer->acked = message->version;
+  if (peer->is_reader)
+    pwi_reduce_hear_used(engine, peer, message->epoch, message->version);
+  else if (message->version == peer->acked + 1 && message->version <= peer->target.sent)
+    peer->acked = message->version;
 }
 
 static void hear_release(struct pwi_reduce *engine, struct pwi_sender sender, uint64_t tag) {
@@ -167,13 +173,16 @@ static void hear(struct pwi_reduce *engine, struct reduce_peer *peer, uint32_t k
   case REDUCE_STOP:
     peer->stop = (struct reduce_stop){message->epoch, message->tag, message->version};
     break;
+  case REDUCE_MAPPED:
+    pwi_reduce_hear_mapped(engine, peer, message);
+    break;
   case REDUCE_PING:
     pwi_reduce_say(engine, peer, REDUCE_PONG, &none);
     break;
   case REDUCE_PONG:
     peer->pongs++;
     break;
-  default: /* of a later version */
+  default: /* WAKE, or of a later version */
     break;
   }
 }
@@ -206,6 +215,8 @@ static void shared(void *self, struct pwi_sender sender, uint64_t tag, struct pw
   } else if (tag == peer->model_tag && size == pwi_reduce_model_size(engine)) {
     peer->model_remote = remote;
     peer->has_model_remote = true;
+  } else if (tag == REDUCE_BOARD_TAG) {
+    pwi_reduce_direct_shared(engine, peer, remote, size);
   }
   pwi_reduce_advance(engine);
 }

@@ -99,7 +99,7 @@ static void use_again(struct pwi_reduce *engine, struct reduce_peer *peer) {
 void pwi_reduce_open_slots(struct pwi_reduce *engine) {
   if (engine->epoch.number == 0 || engine->is_closing) return;
   for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
-    if (!peer->is_in || !peer->is_linked || engine->failed) continue;
+    if (!peer->is_in || !peer->is_linked || engine->failed || !pwi_reduce_needs_slot(engine, peer)) continue;
     if (!peer->slot)
       open_slot(engine, peer);
     else if (pwi_is_planted(PWI_PLANTED_REDUCE_OLD_SLOT))
@@ -160,6 +160,7 @@ void pwi_reduce_acknowledge(struct pwi_reduce *engine) {
     slot->is_full = false;
     slot->wanted = pwi_reduce_version(engine);
   }
+  pwi_reduce_show_used(engine, engine->completed);
 }
 
 /* --- slots of peers ------------------------------------------------------------------------------------- */
@@ -233,8 +234,10 @@ static bool put_part(struct pwi_reduce *engine, struct reduce_peer *peer, const 
     engine->users[peer->buffer]++;
     peer->puts++;
     peer->target.has_put = true;
-    engine->bytes_sent += part->size;
-    engine->report.bytes_sent += part->size;
+    engine->has_spoken = true;
+    size_t bytes = peer->counted >= peer->target.sent ? 0 : part->size;
+    engine->bytes_sent += bytes;
+    engine->report.bytes_sent += bytes;
   }
   peer->part++;
   return true;
@@ -313,7 +316,7 @@ bool pwi_reduce_has_inputs(struct pwi_reduce *engine) {
   if (engine->config.mode == PAWL_REDUCE_ASYNC) return true;
   if (engine->config.mode == PAWL_REDUCE_BSP) return engine->passed >= engine->completed + 1;
   for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
-    if (peer->is_in && (!peer->slot || !peer->slot->is_full)) return false;
+    if (peer->is_in && !pwi_reduce_has_input(engine, peer)) return false;
   return true;
 }
 
@@ -343,7 +346,7 @@ bool pwi_reduce_may_finish(const struct pwi_reduce *engine) {
            (pwi_reduce_epoch_compare(engine->called, engine->epoch) == 0 && !(caller && is_over(engine, caller)));
   }
   for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
-    if (peer->is_in && (!peer->slot || !peer->slot->is_full) && is_over(engine, peer)) return false;
+    if (peer->is_in && is_over(engine, peer) && !pwi_reduce_has_input(engine, peer)) return false;
   return true;
 }
 
@@ -421,7 +424,7 @@ static bool has_delivered(struct pwi_reduce *engine, struct reduce_peer *peer) {
   const struct reduce_target *target = &peer->target;
   if (!peer->is_out || peer->is_gone || !pwi_reduce_is_member(engine, peer->sender.id)) return true;
   if (is_acked_mode(engine) && peer->acked >= engine->staged) return true;
-  if (peer->farewell == FAREWELL_LANDED) return true;
+  if (peer->farewell == FAREWELL_LANDED || peer->is_reader) return true;
   if (!peer->is_linked || !target->has_remote || target->sent != engine->staged || peer->part < peer->parts)
     return false;
   if (peer->farewell == FAREWELL_NONE && pwi_channel_fence(engine->channel, peer->sender, COOKIE_FAREWELL) == PAWL_OK)

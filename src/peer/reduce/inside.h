@@ -4,6 +4,8 @@
  *   layout.c     where each tensor lies in a payload, and the description of the channel
  *   pack.c       the own tensors into a payload
  *   combine.c    inputs into the own tensors
+ *   arithmetic.h loops over values
+ *   direct.c     neighbours that share memory: boards instead of slots
  *   significant.c  values that have changed enough to be sent
  *   plan.c       the graph of an epoch
  *   agree.c      how members agree on an epoch
@@ -26,6 +28,7 @@
 #define PWI_PEER_REDUCE_INSIDE_H
 
 #include "base/idmap.h"
+#include "peer/reduce/arithmetic.h"
 #include "peer/reduce/messages.h"
 #include "peer/reduce/reduce.h"
 #include "wire/values.h"
@@ -54,6 +57,24 @@ struct reduce_layout {
 };
 
 #define REDUCE_BLOCK 1024 /* values that are combined at a time; a multiple of an INT8 block */
+
+/* --- boards --------------------------------------------------------------------------------------------- */
+
+/* What a member shows its neighbours on the same host, at the begin of the region with its staging buffers (direct.c).
+ * Only the member writes it, and all accesses are atomic. Words that change at different times are in different lines
+ * of the cache. */
+struct reduce_board {
+  uint64_t mark;        /* of the epoch to which the words below belong */
+  uint64_t versions[2]; /* in the staging buffers; 0: none, or being packed */
+  uint64_t padding[5];
+  uint64_t used; /* the last version whose inputs were used */
+  uint64_t more_padding[7];
+  uint64_t is_asleep; /* neighbours say WAKE after they have changed their boards */
+};
+
+/* The payloads begin at a multiple of the size of a page. */
+#define REDUCE_BOARD_SIZE (4096 - REDUCE_HEADER_SIZE)
+#define REDUCE_BOARD_TAG (UINT64_C(1) << 62) /* the tag of the region; slots count from 1 */
 
 /* --- peers ---------------------------------------------------------------------------------------------- */
 
@@ -117,6 +138,14 @@ struct reduce_peer {
   enum reduce_farewell farewell;
 
   unsigned char *mirror; /* `significant`: its values as far as they were received; NULL: none yet */
+
+  /* direct.c */
+  bool is_offered;               /* the own board was shared over this link */
+  bool is_far;                   /* its board cannot be mapped over this link: it has a slot */
+  bool is_reader;                /* it has mapped the own board */
+  uint64_t counted;              /* the last version whose bytes were counted when it was shown */
+  struct pwi_window window;      /* its board; it outlives the link */
+  struct pwi_window next_window; /* takes the place of `window` when no work outside reads that */
 
   /* for the caller */
   bool has_state, is_new;
@@ -191,11 +220,12 @@ struct pwi_reduce {
   enum reduce_phase phase;
   bool is_outside, is_work_due;
   uint64_t completed;
-  unsigned char *staging[2]; /* header, payload, footer */
+  unsigned char *staging[2]; /* header, payload, footer; in `shown` if there is a board */
   struct reduce_header staged_header[2];
   size_t users[2];      /* operations that read it */
   uint64_t staged;      /* the last packed version that is valid in this epoch; 0: none */
   bool is_send_skipped; /* ASYNC: no buffer was free */
+  bool is_kept;         /* the version was shown before: its tensors are not packed again, but into `scratch` */
   bool must_pack;       /* although the version is staged */
   uint64_t donor;       /* in PHASE_ADOPT; 0: none */
   uint64_t base;        /* the iteration with which the epoch began */
@@ -204,6 +234,16 @@ struct pwi_reduce {
   bool has_model;
   uint64_t got_from; /* the donor whose tensors were taken over in this epoch; 0: none */
 
+  struct pwi_region *shown;   /* the board and the staging buffers; NULL: only slots are used */
+  struct reduce_board *board; /* in it */
+  uint64_t mark;              /* of `epoch` */
+  bool is_spinning, has_spun; /* the work outside looks at boards; it did, in this phase */
+  bool has_spoken;            /* a message or a put may wait in the net */
+  const struct reduce_board **watched;
+  size_t watched_count, watched_room;
+
+  const void **sources; /* during combining */
+  size_t source_room;
   struct reduce_peer **inputs_used; /* during combining: by ascending id; room for all in-neighbours */
   size_t input_room, input_count;
   unsigned char *scratch, *sum;     /* BSP, ASYNC and `significant`: a copied slot; the sum of inputs */
@@ -235,7 +275,6 @@ PAWL_MUST_USE pawl_status pwi_reduce_compare(const struct pwi_reduce *engine, ui
 PAWL_MUST_USE pawl_status pwi_reduce_pack(struct pwi_reduce *engine);
 PAWL_MUST_USE pawl_status pwi_reduce_combine(struct pwi_reduce *engine);
 void pwi_reduce_take_model(struct pwi_reduce *engine);
-bool pwi_reduce_is_finite(enum pawl_type type, const void *values, size_t count);
 
 /* significant.c; outside */
 PAWL_MUST_USE pawl_status pwi_reduce_pack_significant(struct pwi_reduce *engine, unsigned char *payload,
@@ -289,6 +328,30 @@ void pwi_reduce_done(struct pwi_reduce *engine, struct reduce_peer *peer, uint64
 void pwi_reduce_hear_barrier(struct pwi_reduce *engine, struct reduce_peer *peer, uint32_t kind,
                              const struct reduce_message *message);
 void pwi_reduce_arrive(struct pwi_reduce *engine); /* BSP: if everything was sent */
+
+/* direct.c */
+PAWL_MUST_USE pawl_status pwi_reduce_direct_open(struct pwi_reduce *engine); /* staging buffers with a board */
+void pwi_reduce_direct_close(struct pwi_reduce *engine);                     /* windows; not the region */
+void pwi_reduce_direct_forget(struct reduce_peer *peer);
+void pwi_reduce_direct_link(struct reduce_peer *peer); /* a link was made or lost */
+void pwi_reduce_direct_shared(struct pwi_reduce *engine, struct reduce_peer *peer, struct pwi_remote remote,
+                              uint64_t size);
+void pwi_reduce_hear_mapped(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message);
+void pwi_reduce_hear_used(const struct pwi_reduce *engine, struct reduce_peer *peer, struct reduce_epoch epoch,
+                          uint64_t version);
+void pwi_reduce_direct_update(struct pwi_reduce *engine); /* offers, windows, acknowledgements */
+bool pwi_reduce_needs_slot(const struct pwi_reduce *engine, const struct reduce_peer *peer);
+bool pwi_reduce_has_input(const struct pwi_reduce *engine, const struct reduce_peer *peer);
+const unsigned char *pwi_reduce_payload(const struct pwi_reduce *engine, const struct reduce_peer *peer);
+void pwi_reduce_direct_begin(struct pwi_reduce *engine); /* an epoch */
+bool pwi_reduce_is_shown(const struct pwi_reduce *engine, uint64_t version);
+void pwi_reduce_hide(struct pwi_reduce *engine, uint64_t version); /* outside: its buffer is about to change */
+void pwi_reduce_show(struct pwi_reduce *engine, uint64_t version);
+void pwi_reduce_show_used(struct pwi_reduce *engine, uint64_t version);
+bool pwi_reduce_are_inputs_kept(const struct pwi_reduce *engine); /* outside, after combining */
+bool pwi_reduce_may_spin(struct pwi_reduce *engine);
+void pwi_reduce_spin(struct pwi_reduce *engine); /* outside */
+void pwi_reduce_sleep(struct pwi_reduce *engine, bool is_asleep);
 
 /* patience.c */
 void pwi_reduce_patience_look(struct pwi_reduce *engine, int64_t now);

@@ -10,7 +10,7 @@
 #include "peer/reduce/inside.h"
 
 #define SHAPES_MAX 256 /* tensors that a description lists; a hash covers the others */
-#define FORMAT 1
+#define FORMAT 2
 
 static enum pwi_value_codec codec_of(enum pawl_reduce_narrow narrow) {
   static const enum pwi_value_codec codecs[] = {PWI_CODEC_RAW, PWI_CODEC_F16, PWI_CODEC_BF16, PWI_CODEC_INT8};

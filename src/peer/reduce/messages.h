@@ -18,6 +18,8 @@
  *   STOP     to all that are linked: this member agrees on this epoch; it sends nothing in older ones, except for
  *            versions up to this one in the epoch whose mark is the tag
  *   BYE      to all that are linked: this member closes the reduce, after this iteration
+ *   MAPPED   to a neighbour: this member reads its board; the version that this member needs next
+ *   WAKE     to a neighbour that sleeps: the own board has changed
  *   PING, PONG
  *
  * Members are named by their sender ids. Threads: pure.
@@ -50,6 +52,8 @@ enum reduce_say {
   REDUCE_PING = 13,
   REDUCE_PONG = 14,
   REDUCE_STOP = 15,
+  REDUCE_MAPPED = 16,
+  REDUCE_WAKE = 17,
 };
 
 /* Epochs are ordered by number, then round, then caller. */

@@ -1,45 +1,7 @@
 /* The own tensors become a payload. Runs outside of the actor. */
-#include <string.h>
-
 #include "base/bytes.h"
+#include "base/memory.h"
 #include "peer/reduce/inside.h"
-#include "wire/half.h"
-
-static bool is_finite_f32(const unsigned char *values, size_t count) {
-  unsigned bad = 0;
-  for (size_t i = 0; i < count; i++) {
-    uint32_t bits;
-    memcpy(&bits, values + 4 * i, sizeof bits);
-    bad |= (bits & PWI_F32_INFINITY) == PWI_F32_INFINITY;
-  }
-  return !bad;
-}
-
-static bool is_finite_f64(const unsigned char *values, size_t count) {
-  const uint64_t infinity = UINT64_C(0x7ff) << 52;
-  unsigned bad = 0;
-  for (size_t i = 0; i < count; i++) {
-    uint64_t bits;
-    memcpy(&bits, values + 8 * i, sizeof bits);
-    bad |= (bits & infinity) == infinity;
-  }
-  return !bad;
-}
-
-bool pwi_reduce_is_finite(enum pawl_type type, const void *values, size_t count) {
-  return type == PAWL_F32 ? is_finite_f32(values, count) : is_finite_f64(values, count);
-}
-
-/* Copies block by block, so that a block is checked while it is in the cache. */
-static pawl_status copy_piece(const struct reduce_piece *piece, unsigned char *to) {
-  size_t each = piece->type == PAWL_F32 ? 4 : 8;
-  for (size_t at = 0; at < piece->count; at += REDUCE_BLOCK) {
-    size_t count = piece->count - at < REDUCE_BLOCK ? piece->count - at : REDUCE_BLOCK;
-    memcpy(to + at * each, (const unsigned char *)piece->values + at * each, count * each);
-    if (!pwi_reduce_is_finite(piece->type, to + at * each, count)) return PAWL_DIVERGED;
-  }
-  return PAWL_OK;
-}
 
 /* A finite value may round to an infinity of the narrow type. */
 static bool has_infinity(enum pwi_value_codec codec, const unsigned char *encoded, size_t count) {
@@ -67,6 +29,27 @@ static pawl_status check_finite(const struct reduce_layout *layout) {
   return PAWL_OK;
 }
 
+static pawl_status pack_pieces(struct pwi_reduce *engine, unsigned char *payload) {
+  const struct reduce_layout *layout = &engine->layout;
+  pawl_status status = PAWL_OK;
+  for (size_t i = 0; !status && i < layout->count; i++) {
+    const struct reduce_piece *piece = &layout->pieces[i];
+    unsigned char *to = payload + piece->offset;
+    if (layout->codec != PWI_CODEC_RAW)
+      status = narrow_piece(engine, piece, to);
+    else if (!pwi_reduce_copy_finite(piece->type, to, piece->values, piece->count))
+      status = PAWL_DIVERGED;
+  }
+  return status;
+}
+
+/* Neighbours may be reading the version. The tensors may have changed since it was packed, because the step failed and
+ * was begun again: they are kept elsewhere, to be restored. */
+static pawl_status keep(struct pwi_reduce *engine) {
+  if (!engine->scratch) engine->scratch = pwi_alloc(engine->layout.capacity + 1);
+  return engine->scratch ? pack_pieces(engine, engine->scratch) : PAWL_NO_MEMORY;
+}
+
 pawl_status pwi_reduce_pack(struct pwi_reduce *engine) {
   const struct reduce_layout *layout = &engine->layout;
   unsigned buffer = (unsigned)(engine->completed + 1) % 2;
@@ -74,14 +57,13 @@ pawl_status pwi_reduce_pack(struct pwi_reduce *engine) {
   struct reduce_header header = {engine->completed + 1, layout->capacity, REDUCE_DENSE};
   pawl_status status = PAWL_OK;
   if (engine->is_send_skipped) return check_finite(layout); /* the buffers are in use */
+  if (engine->is_kept) return keep(engine);
+  pwi_reduce_hide(engine, header.version);
   if (engine->config.significant > 0) {
     status = check_finite(layout);
     if (!status) status = pwi_reduce_pack_significant(engine, memory + REDUCE_HEADER_SIZE, &header);
-  }
-  for (size_t i = 0; !status && engine->config.significant == 0 && i < layout->count; i++) {
-    const struct reduce_piece *piece = &layout->pieces[i];
-    unsigned char *to = memory + REDUCE_HEADER_SIZE + piece->offset;
-    status = layout->codec == PWI_CODEC_RAW ? copy_piece(piece, to) : narrow_piece(engine, piece, to);
+  } else {
+    status = pack_pieces(engine, memory + REDUCE_HEADER_SIZE);
   }
   pwi_reduce_header_encode(&header, memory);
   pwi_put_u64(memory + REDUCE_HEADER_SIZE + layout->capacity, header.version);

@@ -30,7 +30,7 @@ bool pwi_reduce_is_waited_for(const struct pwi_reduce *engine, const struct redu
     return peer->is_out && peer->acked + 2 < engine->completed + 1;
   case PHASE_EXCHANGE:
     if (engine->config.mode == PAWL_REDUCE_BSP) return peer->sender.id == engine->epoch.caller;
-    return (peer->is_in && (!peer->slot || !peer->slot->is_full)) || peer->is_served;
+    return (peer->is_in && !pwi_reduce_has_input(engine, peer)) || peer->is_served;
   default:
     return false;
   }

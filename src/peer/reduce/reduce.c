@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "peer/inside.h"
 #include "peer/reduce/inside.h"
+#include "protocol/planted.h"
 
 /* --- small things --------------------------------------------------------------------------------------- */
 
@@ -20,6 +21,7 @@ void pwi_reduce_say(struct pwi_reduce *engine, const struct reduce_peer *peer, u
                     const struct reduce_message *message) {
   unsigned char bytes[REDUCE_MESSAGE_SIZE];
   pwi_reduce_message_encode(message, bytes);
+  engine->has_spoken = true;
   (void)pwi_channel_send(engine->channel, peer->sender, kind, bytes, sizeof bytes); /* a failure closes the link */
 }
 
@@ -62,6 +64,7 @@ static void enter_phase(struct pwi_reduce *engine, enum reduce_phase phase) {
   if (engine->phase == PHASE_EXCHANGE) report->waited_ns += waited;
   engine->waited_since = at;
   engine->phase = phase;
+  engine->has_spun = false;
 }
 
 static void over(struct pwi_reduce *engine, pawl_status status) {
@@ -82,7 +85,7 @@ static void go_outside(struct pwi_reduce *engine) { engine->is_outside = engine-
 static void list_inputs(struct pwi_reduce *engine) {
   engine->input_count = 0;
   for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
-    if (peer->is_in && peer->slot) engine->inputs_used[engine->input_count++] = peer;
+    if (peer->is_in && (peer->slot || peer->window.memory)) engine->inputs_used[engine->input_count++] = peer;
 }
 
 /* Returns false if the step waits. */
@@ -96,7 +99,12 @@ static bool stage(struct pwi_reduce *engine) {
     return true;
   }
   engine->is_send_skipped = engine->config.mode == PAWL_REDUCE_ASYNC && !pwi_reduce_can_stage(engine);
-  if (!engine->is_send_skipped && !pwi_reduce_can_stage(engine)) return false;
+  if (!engine->is_send_skipped && !pwi_reduce_can_stage(engine)) {
+    if (pwi_reduce_may_spin(engine)) go_outside(engine);
+    return false;
+  }
+  engine->is_kept = pwi_reduce_is_shown(engine, engine->completed + 1);
+  if (pwi_is_planted(PWI_PLANTED_REDUCE_NOTIFY_FIRST)) pwi_reduce_show(engine, engine->completed + 1);
   /* An older version in the same buffer, after a send was skipped, must not be sent while it is packed. */
   if (!engine->is_send_skipped && engine->staged % 2 == (engine->completed + 1) % 2) engine->staged = 0;
   go_outside(engine);
@@ -110,7 +118,12 @@ static bool exchange(struct pwi_reduce *engine) {
     agree(engine);
     return true;
   }
-  if (!pwi_reduce_has_inputs(engine) || pwi_reduce_is_serving(engine)) return false;
+  if (!pwi_reduce_has_inputs(engine)) {
+    if (pwi_reduce_may_spin(engine)) go_outside(engine);
+    return false;
+  }
+  if (pwi_reduce_is_serving(engine)) return false;
+  if (pwi_is_planted(PWI_PLANTED_REDUCE_EARLY_ACK)) pwi_reduce_show_used(engine, engine->completed + 1);
   list_inputs(engine);
   go_outside(engine);
   return false;
@@ -165,6 +178,7 @@ void pwi_reduce_advance(struct pwi_reduce *engine) {
   enum pwi_reduce_want before = pwi_reduce_want(engine);
   if (engine->has_left) return;
   pwi_reduce_sweep(engine);
+  pwi_reduce_direct_update(engine);
   if (!engine->failed) pwi_reduce_open_slots(engine);
   for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) pwi_reduce_serve(engine, peer);
   if (engine->is_closing) {
@@ -173,6 +187,12 @@ void pwi_reduce_advance(struct pwi_reduce *engine) {
   }
   pwi_reduce_pump(engine);
   if (!engine->is_outside) advance_step(engine);
+  if (pwi_reduce_want(engine) == PWI_REDUCE_WAIT && engine->board) { /* neighbours that do not know it say nothing */
+    pwi_reduce_sleep(engine, true);
+    pwi_reduce_direct_update(engine);
+    advance_step(engine);
+  }
+  if (pwi_reduce_want(engine) != PWI_REDUCE_WAIT) pwi_reduce_sleep(engine, false);
   if (pwi_reduce_want(engine) != before) wake(engine);
 }
 
@@ -196,6 +216,7 @@ void pwi_reduce_enter_epoch(struct pwi_reduce *engine, uint64_t iteration, uint6
     engine->staged = 0;
     engine->must_pack = true;
   }
+  pwi_reduce_direct_begin(engine);
   enter_phase(engine, donor ? PHASE_ADOPT : PHASE_STAGE);
   pwi_reduce_want_links(engine);
   pwi_log(
@@ -228,7 +249,17 @@ enum pwi_reduce_want pwi_reduce_want(const struct pwi_reduce *engine) {
   return engine->phase == PHASE_OVER ? PWI_REDUCE_OVER : PWI_REDUCE_WAIT;
 }
 
+bool pwi_reduce_must_send(struct pwi_reduce *engine) {
+  bool must_send = engine->has_spoken && engine->board;
+  engine->has_spoken = false;
+  return must_send;
+}
+
 pawl_status pwi_reduce_work(struct pwi_reduce *engine) {
+  if (engine->is_spinning) {
+    pwi_reduce_spin(engine);
+    return PAWL_OK;
+  }
   if (engine->phase == PHASE_STAGE) return pwi_reduce_pack(engine);
   if (engine->phase == PHASE_EXCHANGE) return pwi_reduce_combine(engine);
   pwi_reduce_take_model(engine);
@@ -243,6 +274,7 @@ static void packed(struct pwi_reduce *engine, pawl_status status) {
     return;
   }
   if (!engine->is_send_skipped) engine->staged = engine->completed + 1;
+  if (engine->staged == engine->completed + 1) pwi_reduce_show(engine, engine->staged);
   enter_phase(engine, PHASE_EXCHANGE);
 }
 
@@ -261,6 +293,10 @@ static void took_model(struct pwi_reduce *engine) {
 
 static void combined(struct pwi_reduce *engine, pawl_status status) {
   struct pawl_reduce_report *report = &engine->report;
+  if (status == PAWL_CANCELLED) { /* an input was not there any more */
+    agree(engine);
+    return;
+  }
   if (status) {
     if (status == PAWL_CORRUPT) {
       engine->failed = status;
@@ -290,9 +326,12 @@ static void drop_orphans(struct pwi_reduce *engine) {
 
 void pwi_reduce_worked(struct pwi_reduce *engine, pawl_status status) {
   enum reduce_phase phase = engine->phase;
-  engine->is_outside = engine->is_work_due = false;
-  engine->waited_since = now(engine); /* work is no waiting */
-  if (phase == PHASE_STAGE)
+  bool has_looked = engine->is_spinning;
+  engine->is_outside = engine->is_work_due = engine->is_spinning = false;
+  if (!has_looked) engine->waited_since = now(engine); /* work is no waiting */
+  if (has_looked)
+    engine->has_spun = true;
+  else if (phase == PHASE_STAGE)
     packed(engine, status);
   else if (phase == PHASE_EXCHANGE)
     combined(engine, status);
@@ -317,6 +356,8 @@ const char *pwi_reduce_problem(const struct pwi_reduce *engine) { return engine-
 static pawl_status make_memory(struct pwi_reduce *engine) {
   size_t size = pwi_reduce_slot_size(engine);
   if (size < engine->layout.capacity) return PAWL_OVERFLOW;
+  bool is_raw = engine->layout.codec == PWI_CODEC_RAW && engine->config.significant == 0;
+  if (is_raw && engine->config.mode == PAWL_REDUCE_NOTIFY_ACK) return pwi_reduce_direct_open(engine);
   engine->staging[0] = pwi_alloc_zero(size, 1); /* gaps between tensors are sent, too */
   engine->staging[1] = pwi_alloc_zero(size, 1);
   if (!engine->staging[0] || !engine->staging[1]) return PAWL_NO_MEMORY;
@@ -330,7 +371,6 @@ static pawl_status make_memory(struct pwi_reduce *engine) {
     engine->sum = pwi_alloc(engine->layout.raw + 8);
     if (!engine->scratch || !engine->sum) return PAWL_NO_MEMORY;
   }
-  bool is_raw = engine->layout.codec == PWI_CODEC_RAW && engine->config.significant == 0;
   return is_raw ? PAWL_OK : pwi_codec_create(&engine->codec);
 }
 
@@ -354,6 +394,7 @@ pawl_status pwi_reduce_create(const struct pwi_reduce_config *config, struct pwi
   if (!status) status = pwi_reduce_describe(engine);
   if (!status) status = open_channel(engine);
   if (status) {
+    engine->is_closed = true; /* nobody uses its regions */
     pwi_reduce_destroy(engine);
     return status;
   }
@@ -389,10 +430,12 @@ static void close_regions(struct pwi_reduce *engine) {
   for (struct reduce_retired *at = engine->retired; at; at = at->next)
     pwi_net_region_close(engine->config.net, at->region);
   pwi_net_region_close(engine->config.net, engine->model);
+  pwi_net_region_close(engine->config.net, engine->shown);
 }
 
 void pwi_reduce_destroy(struct pwi_reduce *engine) {
   if (!engine) return;
+  pwi_reduce_direct_close(engine);
   if (engine->is_closed) close_regions(engine);
   while (engine->peers) {
     struct reduce_peer *peer = engine->peers;
@@ -411,8 +454,11 @@ void pwi_reduce_destroy(struct pwi_reduce *engine) {
   pwi_idmap_fini(&engine->by_id);
   pwi_writer_fini(&engine->writer);
   pwi_codec_destroy(engine->codec);
-  pwi_free(engine->staging[0]);
-  pwi_free(engine->staging[1]);
+  if (!engine->board) {
+    pwi_free(engine->staging[0]);
+    pwi_free(engine->staging[1]);
+  }
+  pwi_free(engine->sources);
   pwi_free(engine->scratch);
   pwi_free(engine->sum);
   pwi_free(engine->last_sent);

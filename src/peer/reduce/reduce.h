@@ -63,6 +63,9 @@ struct pwi_reduce_config {
   void (*closed)(void *context); /* the last callback: pwi_reduce_destroy may be called, but not from here */
   void (*enter)(void *context);  /* pwi_reduce_work enters the actor for a moment; NULL: it may read at any time */
   void (*leave)(void *context);
+  /* pwi_reduce_work looks whether neighbours on this host have changed their boards, and calls this between two looks,
+   * of which `tries` were made. False: it stops, and the want may be PWI_REDUCE_WAIT. NULL: it never looks. */
+  bool (*pause)(void *context, unsigned tries);
 };
 
 enum pwi_reduce_want {
@@ -80,6 +83,9 @@ void pwi_reduce_begin(struct pwi_reduce *engine);
 enum pwi_reduce_want pwi_reduce_want(const struct pwi_reduce *engine);
 PAWL_MUST_USE pawl_status pwi_reduce_work(struct pwi_reduce *engine);
 void pwi_reduce_worked(struct pwi_reduce *engine, pawl_status status);
+
+/* Before pwi_reduce_work: neighbours wait for messages or puts of the engine. Poll the net, so that they are sent. */
+bool pwi_reduce_must_send(struct pwi_reduce *engine);
 
 /* The result of the step. Failures other than PAWL_DIVERGED and PAWL_OVERFLOW are final. */
 PAWL_MUST_USE pawl_status pwi_reduce_end(struct pwi_reduce *engine, struct pawl_reduce_report *report_out);
