@@ -140,6 +140,9 @@ struct pwi_channel_events {
    * (PAWL_LINK_CLOSED), one of the two is not a member any more (PAWL_NODE_GONE), or this node was declared
    * dead (PAWL_NODE_RETIRED). All operations with the peer have ended. */
   void (*lost)(void *self, struct pwi_sender peer, pawl_status why);
+  /* The peer had opened the channel, and has closed it: it is not linked. It may open it again. Nodes remember the
+   * last 1024 channels that they have closed. */
+  void (*left)(void *self, struct pwi_sender peer);
   void (*heard)(void *self, struct pwi_sender peer, uint32_t kind, const void *bytes, size_t size);
   /* The peer has shared a region of, as it says, `size` bytes. */
   void (*shared)(void *self, struct pwi_sender peer, uint64_t tag, struct pwi_remote remote, uint64_t size);

@@ -334,7 +334,6 @@ static void test_a_joiner_of_another_shape_fails_alone(void **state) {
     begin();
     team.mode = (enum pawl_reduce_mode)(seed % 3);
     team.lingers = true;
-    team.has_closed = true; /* the group has a member that takes no part */
     team.founders = 3;
     team.other_values[3] = 1400;
     team.reducers[3].must_not_open = true;
@@ -361,7 +360,6 @@ static void test_the_others_go_on_without_a_member_that_has_closed(void **state)
     open_scene(seed, 4);
     run_until(5);
     uint32_t one = (uint32_t)(seed % 4);
-    team.has_closed = true;
     team.reducers[one].must_close = true;
     team.reducers[one].must_not_open = true; /* run_until does not wait for it */
     run_until(team.reducers[(one + 1) % 4].report.iteration + 20);

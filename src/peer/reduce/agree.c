@@ -363,8 +363,9 @@ void pwi_reduce_agree_gone(struct pwi_reduce *engine, struct reduce_peer *peer, 
   if (peer->is_gone) return;
   peer->is_gone = true;
   peer->gone_after = after;
-  if (engine->config.mode == PAWL_REDUCE_ASYNC) after = 0; /* iterations differ */
-  if (after > engine->completed) {
+  pwi_reduce_want_links(engine);                                   /* another member may have the lowest rank now */
+  if (engine->config.mode == PAWL_REDUCE_ASYNC) after = 0;         /* iterations differ */
+  if (after > engine->completed && engine->phase != PHASE_AGREE) { /* that phase does not complete an iteration */
     if (engine->call_after < after) engine->call_after = after;
   } else if (is_caller(engine)) {
     call(engine, after);

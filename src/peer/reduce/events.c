@@ -118,6 +118,15 @@ static void lost(void *self, struct pwi_sender sender, pawl_status why) {
   pwi_reduce_advance(engine);
 }
 
+/* A member that closes says BYE to the members that it is linked with. All others learn it when they want a link. */
+static void left(void *self, struct pwi_sender sender) {
+  struct pwi_reduce *engine = self;
+  struct reduce_peer *peer = pwi_reduce_find(engine, sender.id);
+  if (!peer || engine->failed) return;
+  pwi_reduce_agree_gone(engine, peer, 0);
+  pwi_reduce_advance(engine);
+}
+
 static void hear_ack(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message) {
   if (pwi_reduce_epoch_compare(message->epoch, engine->epoch) != 0) return;
   if (message->version == peer->acked + 1 && message->version <= peer->target.sent) peer->acked = message->version;
@@ -244,6 +253,7 @@ static void closed(void *self) {
 const struct pwi_channel_events pwi_reduce_events = {.changed = changed,
                                                      .linked = linked,
                                                      .lost = lost,
+                                                     .left = left,
                                                      .heard = heard,
                                                      .shared = shared,
                                                      .notified = notified,
