@@ -230,9 +230,4 @@ pawl_status pwi_channel_fence(struct pwi_channel *channel, struct pwi_sender pee
                                          pwi_attachment_cookie(attachment, cookie)));
 }
 
-void pwi_channel_miss(struct pwi_channel *channel, struct pwi_sender peer) {
-  const struct pwi_peers_config *config = &channel->peers->config;
-  if (config->missing) config->missing(config->context, peer);
-}
-
 size_t pwi_channel_operations(const struct pwi_channel *channel) { return channel->operations; }

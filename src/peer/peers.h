@@ -195,9 +195,6 @@ PAWL_MUST_USE pawl_status pwi_channel_get(struct pwi_channel *channel, struct pw
                                           uint64_t offset, void *into, size_t size, uint64_t cookie);
 PAWL_MUST_USE pawl_status pwi_channel_fence(struct pwi_channel *channel, struct pwi_sender peer, uint64_t cookie);
 
-/* An engine waits for the peer in vain: asks the manager whether it is still alive. */
-void pwi_channel_miss(struct pwi_channel *channel, struct pwi_sender peer);
-
 /* Operations (puts, gets, fences) of the channel with all peers that have not ended. */
 size_t pwi_channel_operations(const struct pwi_channel *channel);
 

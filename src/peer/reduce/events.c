@@ -181,6 +181,7 @@ static void hear(struct pwi_reduce *engine, struct reduce_peer *peer, uint32_t k
     break;
   case REDUCE_PONG:
     peer->pongs++;
+    peer->is_silent = false;
     break;
   default: /* of a later version */
     break;

@@ -132,7 +132,7 @@ struct reduce_peer {
   size_t model_puts; /* under way */
 
   /* patience */
-  bool is_pinged;
+  bool is_pinged, is_silent;
   uint64_t pongs;
 };
 
