@@ -49,7 +49,9 @@ static void test_every_input_of_an_iteration_is_used_once(void **state) {
     assert_int_equal(team.checked, 30 * team.count);
     assert_int_equal(team.current, team.expected);
     for (uint32_t i = 0; i < team.count; i++) {
+      const struct pwi_reduce *engine = team.reducers[i].engine;
       assert_int_equal(team.reducers[i].status, PAWL_OK);
+      assert_int_equal(engine->bytes_sent, 30 * engine->outputs * pwi_reduce_slot_size(engine));
       assert_int_equal(team.reducers[i].adopted, 0);
     }
     end();

@@ -45,7 +45,10 @@ static bool is_done(const struct reducer *reducer) {
 
 static void step_over(struct reducer *reducer) {
   uint64_t before = (uint64_t)reducer->carried;
+  uint64_t sent = reducer->engine->bytes_sent;
   pawl_status status = pwi_reduce_end(reducer->engine, &reducer->report);
+  if (!status) reducer->reported += reducer->report.bytes_sent;
+  if (!status && reducer->reported != sent) reducer_broken(reducer, "reports miss bytes that were sent", sent);
   if (status == PAWL_DIVERGED || status == PAWL_OVERFLOW) {
     reducer->diverged++;
     reducer->values[0] = 0;
@@ -82,7 +85,8 @@ static void begin_step(struct reducer *reducer) {
 static void work(struct reducer *reducer) {
   struct pwi_reduce *engine = reducer->engine;
   reducer->is_working = false;
-  bool is_pack = engine->phase == PHASE_STAGE, is_adopt = engine->phase == PHASE_ADOPT;
+  bool is_pack = engine->phase == PHASE_STAGE && !engine->is_planning;
+  bool is_adopt = engine->phase == PHASE_ADOPT && !engine->is_planning;
   reducer_check_epoch(reducer);
   pawl_status status = pwi_reduce_work(engine);
   if (is_pack && !status) reducer_note_sent(reducer);
@@ -228,6 +232,7 @@ static void stopped(void *context) {
   reducer->engine = NULL;
   pwi_free(reducer->view);
   reducer->view = NULL;
+  reducer->reported = 0;
   memset(reducer->last_used, 0, sizeof reducer->last_used);
   reducer->epoch = (struct reduce_epoch){0};
   reducer->group.id = 0;

@@ -70,7 +70,8 @@ struct reducer {
   pawl_status failed;        /* at opening */
   struct reduce_epoch epoch; /* of the last work */
   uint64_t adopted, regenerated, diverged;
-  float poison; /* is written into the tensor before the next step, once; 0: none */
+  uint64_t reported; /* bytes, in all reports */
+  float poison;      /* is written into the tensor before the next step, once; 0: none */
   struct sent sent[SENT_MAX];
   size_t sent_next;
   float *view; /* of the filter: what receivers know, or what was not sent */

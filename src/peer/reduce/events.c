@@ -42,6 +42,7 @@ static void forget_peers(struct pwi_reduce *engine) {
     pwi_idmap_remove(&engine->by_id, peer->sender.id);
     pwi_free(peer->mirror);
     pwi_free(peer);
+    pwi_reduce_note_near(engine);
   }
 }
 
