@@ -1,5 +1,5 @@
 /* Reduce under faults: links break and fall silent, members are cut off, stand still, die and come back, and are
- * declared dead while they live. Every step returns the average of what was sent (reducers.h), and once the faults
+ * declared dead while they live. In some runs a member closes the reduce meanwhile. Every step returns the average of what was sent (reducers.h), and once the faults
  * are over all members go on together. Bugs that are planted on purpose are found.
  *
  * planted: yes
@@ -48,17 +48,25 @@ static void prepare(uint64_t seed) {
   team.values = seed % 2 ? 1500 : 40;
   team.compute_max = (seed % 7 == 0 ? 30 : 4) * MS;
   team.lingers = true;
+  if (seed % 6 == 5) team.close_at[seed / 6 % team.count] = 5 + seed / 6 % 40;
 }
 
-/* All members are up, in one epoch, and have made some iterations in it. */
+/* All members are up, in one epoch, and have made some iterations in it, except for one that has closed. */
 static bool is_unsettled(void *context) {
   uint64_t from = *(uint64_t *)context;
+  uint32_t size = team.count;
+  struct reduce_epoch epoch = {0};
+  for (uint32_t i = 0; i < team.count; i++) size -= team.close_at[i] > 0;
   for (uint32_t i = 0; i < team.count; i++) {
     const struct reducer *reducer = &team.reducers[i];
-    if (!reducer->engine || reducer->engine->completed < from + AFTER || reducer->status) return true;
-    if (reducer->engine->size != team.count ||
-        pwi_reduce_epoch_compare(reducer->engine->epoch, team.reducers[0].engine->epoch) != 0)
-      return true;
+    if (!reducer->engine || reducer->status) return true;
+    if (team.close_at[i]) {
+      if (!reducer->is_closed) return true;
+      continue;
+    }
+    if (reducer->engine->completed < from + AFTER || reducer->engine->size != size) return true;
+    if (epoch.number == 0) epoch = reducer->engine->epoch;
+    if (pwi_reduce_epoch_compare(reducer->engine->epoch, epoch) != 0) return true;
   }
   return false;
 }

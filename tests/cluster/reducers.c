@@ -10,6 +10,14 @@
 
 enum { TIMER_TICK, TIMER_STEP, TIMER_WORK, TIMER_WAKE };
 
+static void enter(const struct reducer *reducer) {
+  if (reducer->team->entered) reducer->team->entered(reducer);
+}
+
+static void leave(const struct reducer *reducer) {
+  if (reducer->team->left) reducer->team->left(reducer);
+}
+
 /* --- the application ------------------------------------------------------------------------------------ */
 
 /* The next tensors depend on all that was received. */
@@ -46,7 +54,9 @@ static bool is_done(const struct reducer *reducer) {
 static void step_over(struct reducer *reducer) {
   uint64_t before = (uint64_t)reducer->carried;
   uint64_t sent = reducer->engine->bytes_sent;
+  enter(reducer);
   pawl_status status = pwi_reduce_end(reducer->engine, &reducer->report);
+  leave(reducer);
   if (!status) reducer->reported += reducer->report.bytes_sent;
   if (!status && reducer->reported != sent) reducer_broken(reducer, "reports miss bytes that were sent", sent);
   if (status == PAWL_DIVERGED || status == PAWL_OVERFLOW) {
@@ -79,7 +89,9 @@ static void begin_step(struct reducer *reducer) {
   compute(reducer);
   if (reducer->poison != 0) reducer->values[0] = reducer->poison;
   reducer->poison = 0;
+  enter(reducer);
   pwi_reduce_begin(reducer->engine);
+  leave(reducer);
 }
 
 static void work(struct reducer *reducer) {
@@ -87,10 +99,14 @@ static void work(struct reducer *reducer) {
   reducer->is_working = false;
   bool is_pack = engine->phase == PHASE_STAGE && !engine->is_planning;
   bool is_adopt = engine->phase == PHASE_ADOPT && !engine->is_planning;
-  reducer_check_epoch(reducer);
+  if (!engine->is_planning) reducer_check_epoch(reducer);
+  enter(reducer);
   pawl_status status = pwi_reduce_work(engine);
+  leave(reducer);
   if (is_pack && !status) reducer_note_sent(reducer);
+  enter(reducer);
   pwi_reduce_worked(engine, status);
+  leave(reducer);
   if (is_adopt) reducer_check_adopted(reducer);
 }
 
@@ -149,8 +165,12 @@ static void open_engine(struct reducer *reducer) {
   reducer->carried = 0;
   reducer->status = PAWL_OK;
   reducer->must_close = reducer->is_closed = reducer->is_working = false;
+  enter(reducer);
   reducer->failed = pwi_reduce_create(&config, &reducer->engine);
-  if (reducer->failed)
+  leave(reducer);
+  if (reducer->failed && team->may_fail)
+    reducer->must_not_open = true;
+  else if (reducer->failed)
     reducer_broken(reducer, "cannot open", (uint64_t)-reducer->failed);
   else
     compute_later(reducer);
@@ -192,8 +212,10 @@ static bool is_complete(const struct reducer *reducer) {
 void reducer_close(struct reducer *reducer) {
   struct team *team = reducer->team;
   assert_true(team->closed_count < CLOSED_MAX);
-  team->closed[team->closed_count++] = reducer->engine->own_id;
+  team->closed[team->closed_count++] = reducer_id(reducer).id;
+  enter(reducer);
   pwi_reduce_close(reducer->engine, pwi_net_now(reducer->client.net) + 2 * PWI_SIM_SECOND);
+  leave(reducer);
 }
 
 static void tick(struct reducer *reducer) {
@@ -205,7 +227,11 @@ static void tick(struct reducer *reducer) {
   struct pwi_reduce *engine = reducer->engine;
   if (engine && reducer->must_close && !engine->is_closing && !reducer->is_working) reducer_close(reducer);
   int64_t now = pwi_net_now(reducer->client.net);
-  if (engine && !reducer->is_closed && pwi_reduce_look_at(engine) <= now) pwi_reduce_look(engine, now);
+  if (engine && !reducer->is_closed && pwi_reduce_look_at(engine) <= now) {
+    enter(reducer);
+    pwi_reduce_look(engine, now);
+    leave(reducer);
+  }
   pwi_cluster_timer(&reducer->client, TICK, TIMER_TICK);
 }
 

@@ -92,9 +92,12 @@ struct team {
   enum pawl_reduce_what what;
   const char *graph; /* the name of a topology; NULL: default */
   int64_t compute_max;
-  int64_t slow[REDUCERS_MAX];      /* time to compute of one member; 0: as the others */
-  bool still;                      /* members do not change their tensors */
-  bool lingers;                    /* members that have reached the target wait instead of closing */
+  int64_t slow[REDUCERS_MAX];                     /* time to compute of one member; 0: as the others */
+  bool still;                                     /* members do not change their tensors */
+  bool lingers;                                   /* members that have reached the target wait instead of closing */
+  bool may_fail;                                  /* opening may fail */
+  void (*entered)(const struct reducer *reducer); /* around all that calls the engine; NULL: nothing to do */
+  void (*left)(const struct reducer *reducer);
   uint64_t close_at[REDUCERS_MAX]; /* the iteration after which one member closes; 0: as the others */
   uint64_t closed[CLOSED_MAX];     /* sender ids of members that have closed */
   size_t closed_count;

@@ -32,7 +32,9 @@ static bool is_caller(const struct pwi_reduce *engine) {
 
 bool pwi_reduce_is_stale(const struct pwi_reduce *engine) {
   if (engine->epoch.number == 0 || engine->own_id != pwi_reduce_self(engine)) return true;
-  return pwi_reduce_epoch_compare(engine->called, engine->epoch) > 0 && engine->completed >= engine->called_after;
+  /* A member that is to take over a model has completed as much as its donor, which serves it no more. */
+  return pwi_reduce_epoch_compare(engine->called, engine->epoch) > 0 &&
+         pwi_reduce_version(engine) > engine->called_after;
 }
 
 void pwi_reduce_forget_decision(struct pwi_reduce *engine) {
@@ -143,12 +145,13 @@ struct participant {
   bool is_new;
 };
 
-/* The participants by ascending id; false if a state is missing, or there is no memory. */
+/* The participants by ascending id; false if a state is missing. Without memory the engine fails. */
 static bool gather(struct pwi_reduce *engine, struct participant **list_out, size_t *count_out) {
   size_t count;
   const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
   struct participant *list = pwi_alloc_zero(count, sizeof *list);
   bool is_whole = list != NULL && engine->has_given_state;
+  if (!list) pwi_reduce_fail(engine, PAWL_NO_MEMORY, "no memory for the states of %zu members", count);
   *count_out = 0;
   for (size_t i = 0; is_whole && i < count; i++) {
     uint64_t id = members[i].sender.id;

@@ -116,8 +116,15 @@ static bool exchange(struct pwi_reduce *engine) {
   return false;
 }
 
+/* The donor has closed, or is no member any more. The epoch that is called then may wait for an iteration that this
+ * member cannot complete without a model. */
+static bool is_donor_lost(const struct pwi_reduce *engine) {
+  const struct reduce_peer *donor = pwi_reduce_find(engine, engine->donor);
+  return !donor || donor->is_gone || !pwi_reduce_is_member(engine, engine->donor);
+}
+
 static bool adopt(struct pwi_reduce *engine) {
-  if (pwi_reduce_is_stale(engine)) {
+  if (pwi_reduce_is_stale(engine) || (!engine->has_model && is_donor_lost(engine))) {
     agree(engine);
     return true;
   }
