@@ -27,7 +27,7 @@ static void draw_faults(struct pwi_sim_faults *faults, uint64_t seed) {
   config.end = config.begin + 700 * MS;
   config.gap_mean_ns = 50 * MS;
   config.duration_max_ns = 400 * MS;
-  config.pause_max_ns = seed % 3 == 0 ? 600 * MS : 150 * MS;
+  config.pause_max_ns = seed % 3 == 0 ? 900 * MS : 150 * MS;
   config.down_max = 2;
   for (size_t kind = 0; kind < PWI_SIM_FAULT_KINDS; kind++) config.weights[kind] = 0;
   config.weights[PWI_SIM_FAULT_BREAK] = 4;
@@ -78,7 +78,7 @@ struct tally {
 /* Returns false, with the reason printed if `is_loud`, if the run fails. */
 static bool run_seed(uint64_t seed, bool is_loud, struct tally *tally) {
   struct pwi_cluster_config config = {
-      .seed = seed, .shared_hosts = seed % 4 < 2, .client_grace_ns = 200 * MS, .durable = true};
+      .seed = seed, .shared_hosts = seed % 4 < 2, .client_grace_ns = seed % 2 ? 200 * MS : 50 * MS, .durable = true};
   struct pwi_sim_faults faults;
   uint64_t from = 0;
   prepare(seed);
@@ -127,7 +127,7 @@ static void test_every_step_returns_the_average_of_what_was_sent(void **state) {
          (unsigned long long)tally.retirements);
   assert_int_equal(failures, 0);
   if (!only && !getenv("PAWL_FIRST") && last >= SEEDS)
-    assert_true(tally.steps > 100000 && tally.adopted > 1000 && tally.retirements > 100);
+    assert_true(tally.steps > 100000 && tally.adopted > 1000 && tally.retirements > 50);
 }
 
 static void test_every_planted_bug_is_found(void **state) {

@@ -253,6 +253,7 @@ static void started(void *context) {
 /* The process is gone with all that it knew. */
 static void stopped(void *context) {
   struct reducer *reducer = context;
+  reducer_note_last(reducer);
   if (reducer->engine) reducer->engine->is_closed = false; /* its net is gone with all regions */
   pwi_reduce_destroy(reducer->engine);
   reducer->engine = NULL;

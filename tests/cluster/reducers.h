@@ -28,6 +28,7 @@
 #define SENT_MAX 100 /* packed tensors that are remembered of each member */
 #define OWNERS 4096  /* sender ids */
 #define BIAS 3
+#define MEMBERS_MAX 24 /* of the group: processes that were killed are members until their grace is over */
 #define CLOSED_MAX 64
 #define PINNED 1024
 
@@ -39,6 +40,7 @@ struct sent {
   struct reduce_epoch epoch;
   uint64_t id;   /* sender id of the member */
   bool is_kept;  /* ASYNC: it was not sent, because the buffers were in use */
+  bool is_last;  /* it was not packed */
   float *values; /* all tensors, one after the other */
   float *effect; /* what they are for a receiver */
 };
@@ -105,7 +107,7 @@ struct team {
   struct {
     uint64_t number;
     size_t count;
-    uint64_t ids[REDUCERS_MAX + 1];
+    uint64_t ids[MEMBERS_MAX];
   } memberships[512];
   size_t membership_count;
   struct {
@@ -137,6 +139,7 @@ struct pwi_sender reducer_id(const struct reducer *reducer);
 void reducer_note_owner(struct reducer *reducer);
 void reducer_note_membership(struct reducer *reducer);
 void reducer_note_sent(struct reducer *reducer);
+void reducer_note_last(struct reducer *reducer);
 void reducer_check_result(struct reducer *reducer);
 void reducer_check_epoch(struct reducer *reducer);
 void reducer_check_adopted(struct reducer *reducer);

@@ -52,7 +52,7 @@ void reducer_note_membership(struct reducer *reducer) {
   const struct pwi_membership_member *members = pwi_membership_members(membership, reducer->group, &count);
   for (size_t i = 0; i < team->membership_count; i++)
     if (team->memberships[i].number == group->changed) return;
-  assert_true(team->membership_count < 512 && count <= REDUCERS_MAX + 1);
+  assert_true(team->membership_count < 512 && count <= MEMBERS_MAX);
   size_t at = team->membership_count++;
   team->memberships[at].number = group->changed;
   team->memberships[at].count = count;
@@ -144,9 +144,17 @@ void reducer_note_sent(struct reducer *reducer) {
   sent->epoch = engine->epoch;
   sent->id = reducer_id(reducer).id;
   sent->is_kept = engine->is_send_skipped;
+  sent->is_last = false;
   for (size_t i = 0; i < count; i++) sent->values[i] = value_at(reducer, i);
   memcpy(sent->effect, sent->values, count * sizeof(float));
   if (reducer->team->significant > 0) note_filtered(reducer, sent);
+}
+
+/* The process ends. Its tensors may be a model that others take over, although it never packed them. */
+void reducer_note_last(struct reducer *reducer) {
+  if (!reducer->engine || !reducer->values) return;
+  reducer_note_sent(reducer);
+  reducer->sent[(reducer->sent_next - 1) % SENT_MAX].is_last = true;
 }
 
 /* A step is repeated in a later epoch without packing again, if its tensors have not changed. */
@@ -155,7 +163,8 @@ static const struct sent *find_sent(const struct team *team, uint64_t id, uint64
   const struct reducer *reducer = owner_of(team, id);
   for (size_t i = 0; reducer && i < SENT_MAX; i++) {
     const struct sent *sent = &reducer->sent[i];
-    if (sent->values && sent->version == version && pwi_reduce_epoch_compare(sent->epoch, epoch) <= 0 &&
+    if (sent->values && !sent->is_last && sent->version == version &&
+        pwi_reduce_epoch_compare(sent->epoch, epoch) <= 0 &&
         (!found || pwi_reduce_epoch_compare(sent->epoch, found->epoch) > 0))
       found = sent;
   }
@@ -174,8 +183,8 @@ static bool is_forgotten(const struct reducer *owner, uint64_t version) {
 
 /* The members whose tensors may be in the result, by ascending id, with the member itself among them. */
 struct parts {
-  uint64_t ids[REDUCERS_MAX + 1];
-  const struct sent *sent[REDUCERS_MAX + 1]; /* NULL: none */
+  uint64_t ids[MEMBERS_MAX];
+  const struct sent *sent[MEMBERS_MAX]; /* NULL: none */
   size_t count, own;
   bool is_forgotten; /* what was sent is not remembered any more */
 };
@@ -242,7 +251,7 @@ static void take_marks(const struct reducer *owner, const struct sent *sent, flo
 /* A version that may be used: it was sent, and is not older than the last one that was used. */
 static bool is_legal(const struct reducer *reducer, const struct reducer *owner, const struct sent *sent, uint64_t id) {
   uint64_t least = reducer->last_id[owner->index] == id ? reducer->last_used[owner->index] : 0;
-  return sent->values && sent->id == id && !sent->is_kept && sent->version >= least;
+  return sent->values && sent->id == id && !sent->is_kept && !sent->is_last && sent->version >= least;
 }
 
 /* The remaining marks name the versions of all members that are not foreign. */
@@ -317,7 +326,7 @@ static bool is_right(struct reducer *reducer, struct parts *parts) {
 /* The participants are the members whose bits are set: finds the in-neighbours, and looks at the average. */
 static bool is_right_among(struct reducer *reducer, const uint64_t *ids, size_t count, unsigned mask,
                            struct parts *parts) {
-  uint64_t participants[REDUCERS_MAX + 1];
+  uint64_t participants[MEMBERS_MAX];
   size_t size = 0, own = SIZE_MAX;
   *parts = (struct parts){.own = SIZE_MAX};
   for (size_t i = 0; i < count; i++) {
