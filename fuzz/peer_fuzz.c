@@ -31,6 +31,7 @@ static void check(const struct pwi_peer_message *message) {
     assert(message->size <= PWI_CHANNEL_MESSAGE_MAX);
     break;
   case PWI_PEER_STEP_CLOSE:
+  case PWI_PEER_STEP_LEFT:
     break;
   }
   assert(message->slot != 0);
@@ -39,7 +40,7 @@ static void check(const struct pwi_peer_message *message) {
 /* A message drawn from the bytes, as a node would make it. */
 static void try_message(struct input *input) {
   static const char *const names[] = {"f", "reduce/gradients", ".own"};
-  struct pwi_peer_message message = {.step = (enum pwi_peer_step)(draw_u8(input) % 7 + 1),
+  struct pwi_peer_message message = {.step = (enum pwi_peer_step)(draw_u8(input) % 8 + 1),
                                      .slot = (uint16_t)(draw_u16(input) | 1),
                                      .other = (uint16_t)(draw_u16(input) | 1),
                                      .wants = draw_u8(input) % 2,

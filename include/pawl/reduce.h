@@ -38,7 +38,7 @@
  * never opens the reduce must leave the group: the others wait for it.
  *
  * LOSS. A step that waits for a member for much longer than steps usually take asks that member for a sign of
- * life, and then the manager. Only the manager removes members: at once if the process has ended, after
+ * life, and logs its silence. Only the manager removes members: at once if the process has ended, after
  * --client-grace if it is silent. Until then the step waits, up to its time limit.
  *
  * CLOSING. pawl_reduce_close first delivers the tensors of the last step to the neighbours that still need

@@ -45,6 +45,14 @@ void pwi_peer_link_drop_announcements(struct peer_link *link) {
   link->announcement_count = 0;
 }
 
+/* A peer that waits for a channel learns that this node has closed it. Without that, it could not tell a node that
+ * has closed the channel from one that will open it. */
+static void tell_left(struct pwi_peers *peers, struct peer_link *link, const struct pwi_peer_message *open) {
+  struct pwi_peer_message message = {.step = PWI_PEER_STEP_LEFT, .slot = open->slot};
+  if (pwi_peers_is_member(peers, open->group, link->sender) && pwi_channel_was_left(peers, open->group, open->name))
+    (void)pwi_peer_link_send(peers, link, &message, NULL);
+}
+
 /* Accepts an OPEN for any group: the peer may become a member, and is not told to open the channel again. */
 static pawl_status hear_open(struct pwi_peers *peers, struct peer_link *link, const struct pwi_peer_message *message) {
   if (message->slot <= link->their_last_slot || find_named(link, message->group, message->name))
@@ -60,6 +68,7 @@ static pawl_status hear_open(struct pwi_peers *peers, struct peer_link *link, co
   link->announcement_count++;
   link->their_last_slot = message->slot;
   pwi_peers_due(peers, link);
+  tell_left(peers, link, message);
   return PAWL_OK;
 }
 
@@ -239,6 +248,15 @@ static pawl_status hear_pair(struct pwi_peers *peers, struct peer_link *link, co
   return PAWL_OK;
 }
 
+static pawl_status hear_left(const struct peer_link *link, const struct pwi_peer_message *message) {
+  const struct attachment *attachment = find_slot(link, message->slot);
+  if (message->slot > link->last_slot) return PAWL_LINK_PROTOCOL;
+  if (!attachment || attachment->state != ATTACHMENT_ANNOUNCED) return PAWL_OK;
+  const struct pwi_channel *channel = attachment->channel;
+  if (channel->events->left) channel->events->left(channel->self, link->sender);
+  return PAWL_OK;
+}
+
 /* `*attachment_out` is NULL if the message is to be ignored. */
 static pawl_status aim(const struct peer_link *link, uint16_t slot, struct attachment **attachment_out) {
   struct attachment *attachment = find_slot(link, slot);
@@ -292,6 +310,8 @@ pawl_status pwi_peer_link_hear(struct pwi_peers *peers, struct peer_link *link,
     return hear_region(peers, link, message);
   case PWI_PEER_STEP_SAY:
     return hear_say(link, message);
+  case PWI_PEER_STEP_LEFT:
+    return hear_left(link, message);
   case PWI_PEER_STEP_LINK:
     break;
   }

@@ -1,8 +1,34 @@
 /* Channels, as engines use them. */
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "peer/inside.h"
+
+/* --- channels that were closed -------------------------------------------------------------------------- */
+
+static uint64_t hash_of(struct pwi_vector_id group, const char *name) {
+  uint64_t hash = pwi_hash(name, strlen(name), group.id);
+  return hash ? hash : 1;
+}
+
+static void note_open(struct pwi_peers *peers, struct pwi_vector_id group, const char *name) {
+  uint64_t hash = hash_of(group, name);
+  for (size_t i = 0; i < PWI_PEERS_LEFT; i++)
+    if (peers->left[i] == hash) peers->left[i] = 0;
+}
+
+static void note_left(struct pwi_peers *peers, const struct pwi_channel *channel) {
+  peers->left[peers->left_next] = hash_of(channel->group, channel->name);
+  peers->left_next = (peers->left_next + 1) % PWI_PEERS_LEFT;
+}
+
+bool pwi_channel_was_left(const struct pwi_peers *peers, struct pwi_vector_id group, const char *name) {
+  uint64_t hash = hash_of(group, name);
+  for (size_t i = 0; i < PWI_PEERS_LEFT; i++)
+    if (peers->left[i] == hash) return true;
+  return false;
+}
 
 /* --- opening and closing -------------------------------------------------------------------------------- */
 
@@ -36,6 +62,7 @@ pawl_status pwi_channel_open(struct pwi_peers *peers, struct pwi_vector_id group
   channel->next = peers->channels;
   peers->channels = channel;
   peers->channel_count++;
+  note_open(peers, group, name);
   pwi_peers_due(peers, NULL);
   pwi_peers_later(peers);
   *channel_out = channel;
@@ -72,6 +99,7 @@ void pwi_channel_close(struct pwi_channel *channel) {
   while (*at != channel) at = &(*at)->next;
   *at = channel->next;
   peers->channel_count--;
+  note_left(peers, channel);
   channel->is_closed = true;
   for (struct attachment *attachment; (attachment = find_attached(channel));)
     pwi_attachment_withdraw(peers, attachment);
@@ -207,11 +235,6 @@ pawl_status pwi_channel_map(struct pwi_channel *channel, struct pwi_sender peer,
   const struct attachment *attachment = find_linked(channel, peer);
   if (!attachment) return PAWL_NOT_FOUND;
   return pwi_net_remote_map(channel->peers->config.net, attachment->link->link, remote, window_out);
-}
-
-void pwi_channel_miss(struct pwi_channel *channel, struct pwi_sender peer) {
-  const struct pwi_peers_config *config = &channel->peers->config;
-  if (config->missing) config->missing(config->context, peer);
 }
 
 size_t pwi_channel_operations(const struct pwi_channel *channel) { return channel->operations; }

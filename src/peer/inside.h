@@ -27,6 +27,8 @@
 
 #define PWI_PEER_SLOT_SHIFT 48 /* of the slot in a notification */
 
+#define PWI_PEERS_LEFT 1024 /* channels that were closed last, of which peers are told */
+
 struct peer_link;
 
 struct peer {
@@ -138,6 +140,8 @@ struct pwi_peers {
   struct pwi_idmap links_by_id;
   struct pwi_channel *channels;  /* open */
   size_t channel_count;          /* open */
+  uint64_t left[PWI_PEERS_LEFT]; /* hashes of closed ones: a ring; 0: none */
+  size_t left_next;
   struct pwi_channel *graveyard; /* closed channels without attachments, freed when no callback runs */
   size_t held_bytes;             /* of all links */
   uint64_t last_attempt;
@@ -196,6 +200,7 @@ PAWL_MUST_USE pawl_status pwi_peer_link_hear(struct pwi_peers *peers, struct pee
 /* peer/channel.c */
 void pwi_channel_look_closed(struct pwi_channel *channel); /* calls `closed` after the last attachment */
 void pwi_channel_free(struct pwi_channel *channel);
+bool pwi_channel_was_left(const struct pwi_peers *peers, struct pwi_vector_id group, const char *name);
 void pwi_channel_compare(struct pwi_channel *channel); /* with the members of the membership */
 
 #endif

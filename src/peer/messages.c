@@ -32,6 +32,7 @@ void pwi_peer_message_encode(const struct pwi_peer_message *message, struct pwi_
     pwi_write_u16(writer, message->slot);
     return;
   case PWI_PEER_STEP_CLOSE:
+  case PWI_PEER_STEP_LEFT:
     pwi_write_u16(writer, message->slot);
     return;
   case PWI_PEER_STEP_REGION:
@@ -96,6 +97,7 @@ static void read_step(struct pwi_reader *reader, struct pwi_peer_message *messag
     message->slot = read_slot(reader);
     return;
   case PWI_PEER_STEP_CLOSE:
+  case PWI_PEER_STEP_LEFT:
     message->slot = read_slot(reader);
     return;
   case PWI_PEER_STEP_REGION:

@@ -16,6 +16,7 @@
  *           the receiver are linked from now on.
  *   CLOSE   This side has closed the channel in its slot `slot`.
  *   REGION  The region that `bytes` is a token of is shared with the channel in `slot` of the receiver.
+ *   LEFT    This side had the channel open that the receiver has announced in its slot `slot`, and has closed it.
  *   SAY     A message of an engine to the channel in `slot` of the receiver.
  *
  * Threads: pure.
@@ -41,7 +42,8 @@
   X(PAIR, 4, "u16 other, u16 slot")                                                                                    \
   X(CLOSE, 5, "u16 slot")                                                                                              \
   X(REGION, 6, "u16 slot, u64 tag, u64 size, u16 token size, the token")                                               \
-  X(SAY, 7, "u16 slot, u32 kind, all other bytes")
+  X(SAY, 7, "u16 slot, u32 kind, all other bytes")                                                                     \
+  X(LEFT, 8, "u16 slot")
 
 enum pwi_peer_step {
 #define PWI_PEER_STEP_ENUM(name, number, fields) PWI_PEER_STEP_##name = (number),
@@ -51,7 +53,7 @@ enum pwi_peer_step {
 
 struct pwi_peer_message {
   enum pwi_peer_step step;
-  uint16_t slot;                       /* OPEN, CLOSE: of this side; PAIR, REGION, SAY: of the receiver. Not 0 */
+  uint16_t slot;                       /* OPEN, CLOSE: of this side; else of the receiver. Not 0 */
   uint16_t other;                      /* PAIR: slot of this side. Not 0 */
   bool wants;                          /* WANT */
   uint32_t kind;                       /* SAY: for the engine */

@@ -140,6 +140,9 @@ struct pwi_channel_events {
    * (PAWL_LINK_CLOSED), one of the two is not a member any more (PAWL_NODE_GONE), or this node was declared
    * dead (PAWL_NODE_RETIRED). All operations with the peer have ended. */
   void (*lost)(void *self, struct pwi_sender peer, pawl_status why);
+  /* The peer had opened the channel, and has closed it: it is not linked. It may open it again. Nodes remember the
+   * last 1024 channels that they have closed. */
+  void (*left)(void *self, struct pwi_sender peer);
   void (*heard)(void *self, struct pwi_sender peer, uint32_t kind, const void *bytes, size_t size);
   /* The peer has shared a region of, as it says, `size` bytes. */
   void (*shared)(void *self, struct pwi_sender peer, uint64_t tag, struct pwi_remote remote, uint64_t size);
@@ -196,9 +199,6 @@ PAWL_MUST_USE pawl_status pwi_channel_fence(struct pwi_channel *channel, struct 
  * channel; end it with pwi_net_remote_unmap. */
 PAWL_MUST_USE pawl_status pwi_channel_map(struct pwi_channel *channel, struct pwi_sender peer, struct pwi_remote remote,
                                           struct pwi_window *window_out);
-
-/* An engine waits for the peer in vain: asks the manager whether it is still alive. */
-void pwi_channel_miss(struct pwi_channel *channel, struct pwi_sender peer);
 
 /* Operations (puts, gets, fences) of the channel with all peers that have not ended. */
 size_t pwi_channel_operations(const struct pwi_channel *channel);

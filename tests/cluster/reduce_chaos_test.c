@@ -1,5 +1,5 @@
 /* Reduce under faults: links break and fall silent, members are cut off, stand still, die and come back, and are
- * declared dead while they live. Every step returns the average of what was sent (reducers.h), and once the faults
+ * declared dead while they live. In some runs a member closes the reduce meanwhile. Every step returns the average of what was sent (reducers.h), and once the faults
  * are over all members go on together. Bugs that are planted on purpose are found.
  *
  * planted: yes
@@ -27,7 +27,7 @@ static void draw_faults(struct pwi_sim_faults *faults, uint64_t seed) {
   config.end = config.begin + 700 * MS;
   config.gap_mean_ns = 50 * MS;
   config.duration_max_ns = 400 * MS;
-  config.pause_max_ns = seed % 3 == 0 ? 600 * MS : 150 * MS;
+  config.pause_max_ns = seed % 3 == 0 ? 900 * MS : 150 * MS;
   config.down_max = 2;
   for (size_t kind = 0; kind < PWI_SIM_FAULT_KINDS; kind++) config.weights[kind] = 0;
   config.weights[PWI_SIM_FAULT_BREAK] = 4;
@@ -48,17 +48,25 @@ static void prepare(uint64_t seed) {
   team.values = seed % 2 ? 1500 : 40;
   team.compute_max = (seed % 7 == 0 ? 30 : 4) * MS;
   team.lingers = true;
+  if (seed % 6 == 5) team.close_at[seed / 6 % team.count] = 5 + seed / 6 % 40;
 }
 
-/* All members are up, in one epoch, and have made some iterations in it. */
+/* All members are up, in one epoch, and have made some iterations in it, except for one that has closed. */
 static bool is_unsettled(void *context) {
   uint64_t from = *(uint64_t *)context;
+  uint32_t size = team.count;
+  struct reduce_epoch epoch = {0};
+  for (uint32_t i = 0; i < team.count; i++) size -= team.close_at[i] > 0;
   for (uint32_t i = 0; i < team.count; i++) {
     const struct reducer *reducer = &team.reducers[i];
-    if (!reducer->engine || reducer->engine->completed < from + AFTER || reducer->status) return true;
-    if (reducer->engine->size != team.count ||
-        pwi_reduce_epoch_compare(reducer->engine->epoch, team.reducers[0].engine->epoch) != 0)
-      return true;
+    if (!reducer->engine || reducer->status) return true;
+    if (team.close_at[i]) {
+      if (!reducer->is_closed) return true;
+      continue;
+    }
+    if (reducer->engine->completed < from + AFTER || reducer->engine->size != size) return true;
+    if (epoch.number == 0) epoch = reducer->engine->epoch;
+    if (pwi_reduce_epoch_compare(reducer->engine->epoch, epoch) != 0) return true;
   }
   return false;
 }
@@ -71,8 +79,10 @@ static bool has_shared_hosts(uint64_t seed) { return seed % 4 < 2; }
 
 /* Returns false, with the reason printed if `is_loud`, if the run fails. */
 static bool run_seed(uint64_t seed, bool is_loud, struct tally *tally) {
-  struct pwi_cluster_config config = {
-      .seed = seed, .shared_hosts = has_shared_hosts(seed), .client_grace_ns = 200 * MS, .durable = true};
+  struct pwi_cluster_config config = {.seed = seed,
+                                      .shared_hosts = has_shared_hosts(seed),
+                                      .client_grace_ns = seed % 2 ? 200 * MS : 50 * MS,
+                                      .durable = true};
   struct pwi_sim_faults faults;
   uint64_t from = 0;
   prepare(seed);
@@ -121,7 +131,7 @@ static void test_every_step_returns_the_average_of_what_was_sent(void **state) {
          (unsigned long long)tally.retirements);
   assert_int_equal(failures, 0);
   if (!only && !getenv("PAWL_FIRST") && last >= SEEDS)
-    assert_true(tally.steps > 100000 && tally.adopted > 1000 && tally.retirements > 100);
+    assert_true(tally.steps > 100000 && tally.adopted > 1000 && tally.retirements > 50);
 }
 
 /* The first seed that finds it, of those in which some members share memory, or none do. */

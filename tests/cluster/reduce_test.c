@@ -9,14 +9,16 @@ static struct team team;
 
 static void begin(void) { memset(&team, 0, sizeof team); }
 
-static void open_scene(uint64_t seed, uint32_t count) {
-  struct pwi_cluster_config config = {.seed = seed, .shared_hosts = seed % 2, .client_grace_ns = 500 * MS};
+static void open_scene_with(uint64_t seed, uint32_t count, int64_t grace) {
+  struct pwi_cluster_config config = {.seed = seed, .shared_hosts = seed % 2, .client_grace_ns = grace};
   team.count = count;
   if (team.iterations == 0) team.iterations = 30;
   if (team.compute_max == 0) team.compute_max = 3 * MS;
   if (getenv("PAWL_SEED") && strtoull(getenv("PAWL_SEED"), NULL, 10) == seed) cluster_print_log();
   team_open(&team, &config);
 }
+
+static void open_scene(uint64_t seed, uint32_t count) { open_scene_with(seed, count, 500 * MS); }
 
 static void end(void) { team_close(&team); }
 
@@ -47,7 +49,9 @@ static void test_every_input_of_an_iteration_is_used_once(void **state) {
     assert_int_equal(team.checked, 30 * team.count);
     assert_int_equal(team.current, team.expected);
     for (uint32_t i = 0; i < team.count; i++) {
+      const struct pwi_reduce *engine = team.reducers[i].engine;
       assert_int_equal(team.reducers[i].status, PAWL_OK);
+      assert_int_equal(engine->bytes_sent, 30 * engine->outputs * pwi_reduce_slot_size(engine));
       assert_int_equal(team.reducers[i].adopted, 0);
     }
     end();
@@ -311,6 +315,65 @@ static void test_a_member_that_stands_still_for_five_seconds_comes_back(void **s
   }
 }
 
+static uint32_t retirements(void) {
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < team.count; i++)
+    count += (uint32_t)pwi_cluster_client_figures(&team.reducers[i].client).retirements;
+  return count;
+}
+
+static const struct reduce_peer *peer_of(const struct reducer *reducer, const struct reducer *other) {
+  return pwi_reduce_find(reducer->engine, reducer_id(other).id);
+}
+
+/* Starved of processor time it is silent for longer than the limit of its links. That proves nothing: the others wait
+ * until its grace is over, and ask it for a sign of life. */
+static void test_a_member_that_is_silent_is_not_lost_before_its_grace_is_over(void **state) {
+  uint64_t silent = 0;
+  (void)state;
+  for (uint64_t seed = 1; seed <= 12; seed++) {
+    begin();
+    team.mode = (enum pawl_reduce_mode)(seed % 3);
+    team.graph = seed % 2 ? "complete" : NULL;
+    team.lingers = true;
+    open_scene_with(seed, 4, 10 * PWI_SIM_SECOND);
+    run_until(5);
+    struct reducer *victim = &team.reducers[seed % 4], *other = &team.reducers[(seed + 1) % 4];
+    for (int64_t part = 0; part < 3; part++) {
+      pwi_sim_pause(team.cluster.sim, victim->client.node, (1 + part) * 700 * MS);
+      cluster_run_for(&team.cluster, 500 * MS);
+      silent += peer_of(other, victim) && peer_of(other, victim)->is_silent;
+      run_until(other->report.iteration + 20);
+    }
+    assert_int_equal(retirements(), 0);
+    for (uint32_t i = 0; i < 4; i++) {
+      assert_int_equal(team.reducers[i].status, PAWL_OK);
+      assert_int_equal(team.reducers[i].adopted, 0);
+    }
+    end();
+  }
+  assert_true(silent > 12);
+}
+
+/* Its actor answers while the application computes, so nobody takes it for silent. */
+static void test_a_member_that_computes_for_long_answers(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    begin();
+    team.graph = "complete";
+    team.slow[1] = 2000 * MS;
+    team.lingers = true;
+    open_scene(seed, 3);
+    run_until(2);
+    const struct reduce_peer *slow = peer_of(&team.reducers[0], &team.reducers[1]);
+    for (int i = 0; slow->pongs == 0 && i < 300; i++) cluster_run_for(&team.cluster, 10 * MS);
+    assert_true(slow->pongs > 0 && !slow->is_silent);
+    run_until(4);
+    assert_int_equal(retirements(), 0);
+    end();
+  }
+}
+
 static void test_a_member_is_killed_while_the_graph_is_regenerated(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -386,7 +449,6 @@ static void test_a_joiner_of_another_shape_fails_alone(void **state) {
     begin();
     team.mode = (enum pawl_reduce_mode)(seed % 3);
     team.lingers = true;
-    team.has_closed = true; /* the group has a member that takes no part */
     team.founders = 3;
     team.other_values[3] = 1400;
     team.reducers[3].must_not_open = true;
@@ -413,7 +475,6 @@ static void test_the_others_go_on_without_a_member_that_has_closed(void **state)
     open_scene(seed, 4);
     run_until(5);
     uint32_t one = (uint32_t)(seed % 4);
-    team.has_closed = true;
     team.reducers[one].must_close = true;
     team.reducers[one].must_not_open = true; /* run_until does not wait for it */
     run_until(team.reducers[(one + 1) % 4].report.iteration + 20);
@@ -441,6 +502,8 @@ int main(void) {
       cmocka_unit_test(test_a_member_that_joins_takes_over_a_model),
       cmocka_unit_test(test_links_that_break_lose_no_version),
       cmocka_unit_test(test_a_member_that_stands_still_for_five_seconds_comes_back),
+      cmocka_unit_test(test_a_member_that_is_silent_is_not_lost_before_its_grace_is_over),
+      cmocka_unit_test(test_a_member_that_computes_for_long_answers),
       cmocka_unit_test(test_a_member_is_killed_while_the_graph_is_regenerated),
       cmocka_unit_test(test_survivors_use_the_default_graph_if_theirs_is_impossible),
       cmocka_unit_test(test_a_member_with_nan_sends_nothing_and_the_others_wait),

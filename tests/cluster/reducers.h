@@ -7,7 +7,10 @@
  *
  *   - in NOTIFY-ACK mode every input of the iteration is used once, whole, and nothing else;
  *   - in BSP mode the result is the average of the own tensors and a subset of these inputs;
- *   - in ASYNC mode of the own tensors and of any versions of in-neighbours;
+ *   - in ASYNC mode of the own tensors and of versions of in-neighbours that were sent, of each at most one, which is
+ *     not older than the one that was used before;
+ *   - with the significantly-modified filter an input is what the checker's own filter lets through;
+ *   - all members of an epoch have the same participants: all members of the group, except for some that have closed;
  *   - a member that takes over a model has the tensors of a member of the same iteration;
  *   - iterations rise by one, except when a model is taken over; and all members of an epoch begin it with the
  *     same iteration.
@@ -23,6 +26,11 @@
 #define REDUCERS_MAX 8
 #define REDUCERS_GROUP "sim/.reducers"
 #define SENT_MAX 100 /* packed tensors that are remembered of each member */
+#define OWNERS 4096  /* sender ids */
+#define BIAS 3
+#define MEMBERS_MAX 24 /* of the group: processes that were killed are members until their grace is over */
+#define CLOSED_MAX 64
+#define PINNED 1024
 
 struct team;
 
@@ -30,8 +38,17 @@ struct team;
 struct sent {
   uint64_t version;
   struct reduce_epoch epoch;
-  uint64_t id; /* sender id of the member */
-  float *values;
+  uint64_t id;   /* sender id of the member */
+  bool is_kept;  /* ASYNC: it was not sent, because the buffers were in use */
+  bool is_last;  /* it was not packed */
+  float *values; /* all tensors, one after the other */
+  float *effect; /* what they are for a receiver */
+};
+
+/* The participants of an epoch, as the first result showed them: bits of the members of its number. */
+struct pinned {
+  struct reduce_epoch epoch;
+  unsigned mask;
 };
 
 struct reducer {
@@ -45,19 +62,22 @@ struct reducer {
   struct pwi_vector_id group;
   struct pwi_reduce *engine;
   bool is_computing, is_working, is_closed, must_close, must_not_open;
-  float *values;   /* the tensor */
-  float bias[3];   /* another one */
-  double carried;  /* completed iterations, as the application counts them */
-  uint64_t steps;  /* that are over */
-  uint64_t target; /* of iterations; then it closes, or waits if `lingers` */
+  float *values;             /* the tensor */
+  float bias[BIAS];          /* another one */
+  float marks[REDUCERS_MAX]; /* a third one: the own version, at the own index */
+  double carried;            /* completed iterations, as the application counts them */
+  uint64_t steps;            /* that are over */
   struct pawl_reduce_report report;
   pawl_status status;        /* of the last step that failed */
   pawl_status failed;        /* at opening */
   struct reduce_epoch epoch; /* of the last work */
   uint64_t adopted, regenerated, diverged;
-  float poison; /* is written into the tensor before the next step, once; 0: none */
+  uint64_t reported; /* bytes, in all reports */
+  float poison;      /* is written into the tensor before the next step, once; 0: none */
   struct sent sent[SENT_MAX];
   size_t sent_next;
+  float *view; /* of the filter: what receivers know, or what was not sent */
+  uint64_t last_used[REDUCERS_MAX], last_id[REDUCERS_MAX]; /* ASYNC: the last version of each member, and its id */
 };
 
 struct team {
@@ -74,15 +94,20 @@ struct team {
   enum pawl_reduce_what what;
   const char *graph; /* the name of a topology; NULL: default */
   int64_t compute_max;
-  int64_t slow[REDUCERS_MAX]; /* time to compute of one member; 0: as the others */
-  bool still;                 /* members do not change their tensors */
-  bool lingers;               /* members that have reached the target wait instead of closing */
-  bool has_closed;            /* a member has closed early: the checker does not know the graph any more */
-  uint64_t owners[4096];      /* index + 1 of the member that has, or had, a sender id */
+  int64_t slow[REDUCERS_MAX];                     /* time to compute of one member; 0: as the others */
+  bool still;                                     /* members do not change their tensors */
+  bool lingers;                                   /* members that have reached the target wait instead of closing */
+  bool may_fail;                                  /* opening may fail */
+  void (*entered)(const struct reducer *reducer); /* around all that calls the engine; NULL: nothing to do */
+  void (*left)(const struct reducer *reducer);
+  uint64_t close_at[REDUCERS_MAX]; /* the iteration after which one member closes; 0: as the others */
+  uint64_t closed[CLOSED_MAX];     /* sender ids of members that have closed */
+  size_t closed_count;
+  uint64_t owners[OWNERS]; /* index + 1 of the member that has, or had, a sender id */
   struct {
     uint64_t number;
     size_t count;
-    uint64_t ids[REDUCERS_MAX + 1];
+    uint64_t ids[MEMBERS_MAX];
   } memberships[512];
   size_t membership_count;
   struct {
@@ -90,7 +115,10 @@ struct team {
     uint64_t iteration;
   } epochs[1024];
   size_t epoch_count;
-  uint64_t checked; /* steps */
+  struct pinned pinned[PINNED];
+  size_t pinned_count;
+  uint64_t checked;  /* steps */
+  uint64_t verified; /* of these: every value was compared */
   uint64_t used, expected, current;
 };
 
@@ -103,5 +131,18 @@ bool team_is_running(void *team);
 void team_run(struct team *team, int64_t limit);
 void team_print(const struct team *team); /* for people */
 void reducer_close(struct reducer *reducer);
+
+/* reducers_check.c */
+void reducer_broken(const struct reducer *reducer, const char *what, uint64_t value);
+size_t reducer_values(const struct reducer *reducer);
+struct pwi_sender reducer_id(const struct reducer *reducer);
+void reducer_note_owner(struct reducer *reducer);
+void reducer_note_membership(struct reducer *reducer);
+void reducer_note_sent(struct reducer *reducer);
+void reducer_note_last(struct reducer *reducer);
+void reducer_check_result(struct reducer *reducer);
+void reducer_check_epoch(struct reducer *reducer);
+void reducer_check_adopted(struct reducer *reducer);
+void reducer_forget_sent(struct reducer *reducer);
 
 #endif

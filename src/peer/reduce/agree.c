@@ -8,6 +8,7 @@
  * A caller that dies is followed by another one, because the number of the group rises. A caller that closes is
  * followed by the next one in rank, whose epochs are later than all that the first one called. A member that was
  * not linked is told again when it is. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -31,7 +32,9 @@ static bool is_caller(const struct pwi_reduce *engine) {
 
 bool pwi_reduce_is_stale(const struct pwi_reduce *engine) {
   if (engine->epoch.number == 0 || engine->own_id != pwi_reduce_self(engine)) return true;
-  return pwi_reduce_epoch_compare(engine->called, engine->epoch) > 0 && engine->completed >= engine->called_after;
+  /* A member that is to take over a model has completed as much as its donor, which serves it no more. */
+  return pwi_reduce_epoch_compare(engine->called, engine->epoch) > 0 &&
+         pwi_reduce_version(engine) > engine->called_after;
 }
 
 void pwi_reduce_forget_decision(struct pwi_reduce *engine) {
@@ -142,12 +145,13 @@ struct participant {
   bool is_new;
 };
 
-/* The participants by ascending id; false if a state is missing, or there is no memory. */
+/* The participants by ascending id; false if a state is missing. Without memory the engine fails. */
 static bool gather(struct pwi_reduce *engine, struct participant **list_out, size_t *count_out) {
   size_t count;
   const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
   struct participant *list = pwi_alloc_zero(count, sizeof *list);
   bool is_whole = list != NULL && engine->has_given_state;
+  if (!list) pwi_reduce_fail(engine, PAWL_NO_MEMORY, "no memory for the states of %zu members", count);
   *count_out = 0;
   for (size_t i = 0; is_whole && i < count; i++) {
     uint64_t id = members[i].sender.id;
@@ -180,6 +184,7 @@ static uint64_t choose_donor(const struct pwi_reduce *engine, const struct parti
   }
 }
 
+/* Takes the graph of the plan. */
 static pawl_status fill_decision(struct pwi_reduce *engine, const struct participant *list, size_t count) {
   struct reduce_decision *decision = &engine->decision;
   size_t turn = 0;
@@ -192,12 +197,14 @@ static pawl_status fill_decision(struct pwi_reduce *engine, const struct partici
     decision->ids[i] = list[i].id;
     if (list[i].iteration > decision->iteration) decision->iteration = list[i].iteration;
   }
-  pawl_status status = pwi_reduce_plan(engine, decision->ids, count, decision->name, &decision->graph);
-  for (uint32_t i = 0; !status && i < count; i++)
+  memcpy(decision->name, engine->plan.name, sizeof decision->name);
+  decision->graph = engine->plan.graph;
+  engine->plan.graph = NULL;
+  for (uint32_t i = 0; i < count; i++)
     if (is_behind(engine, list[i].iteration, list[i].is_new, decision->iteration))
       decision->donors[i] = choose_donor(engine, list, count, i, &turn);
-  decision->is_made = !status;
-  return status;
+  decision->is_made = true;
+  return PAWL_OK;
 }
 
 static void write_row(const struct pwi_reduce *engine, struct pwi_writer *writer, struct pwi_graph_row row) {
@@ -244,25 +251,53 @@ static void go_self(struct pwi_reduce *engine, uint32_t index) {
     pwi_reduce_fail(engine, PAWL_NO_MEMORY, "%s", "");
 }
 
-static void decide(struct pwi_reduce *engine) {
-  struct participant *list;
-  size_t count;
+static pawl_status plan(struct pwi_reduce *engine, const struct participant *list, size_t count) {
+  uint64_t *ids = pwi_alloc_zero(count, sizeof *ids);
+  if (!ids) return PAWL_NO_MEMORY;
+  for (size_t i = 0; i < count; i++) ids[i] = list[i].id;
+  pawl_status status = pwi_reduce_begin_plan(engine, ids, count);
+  pwi_free(ids);
+  if (status) return status;
+  engine->is_planning = engine->is_work_due = true;
+  if (engine->config.wakes) engine->config.wakes(engine->config.context); /* the last state came by a message */
+  return PAWL_OK;
+}
+
+static void announce_decision(struct pwi_reduce *engine) {
   uint32_t own = 0;
-  if (engine->called.caller != pwi_reduce_self(engine) || engine->decision.is_made ||
-      engine->called.number != pwi_channel_number(engine->channel) || !gather(engine, &list, &count))
-    return;
-  pawl_status status = fill_decision(engine, list, count);
-  pwi_free(list);
-  if (status) {
-    pwi_reduce_fail(engine, status, "the graph '%.100s' cannot be made for %zu members", engine->config.graph.name,
-                    count);
-    return;
-  }
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = 0; i < engine->decision.count; i++) {
     if (engine->decision.ids[i] == pwi_reduce_self(engine)) own = i;
     send_go(engine, i);
   }
   go_self(engine, own);
+}
+
+/* When all states are there, the graph is made outside, and then the decision. In the same epoch the participants stay
+ * the same: if one of them closes meanwhile, another epoch is called. */
+static void decide(struct pwi_reduce *engine, bool is_planned) {
+  struct participant *list;
+  size_t count;
+  if (engine->called.caller != pwi_reduce_self(engine) || engine->decision.is_made || engine->is_planning ||
+      engine->called.number != pwi_channel_number(engine->channel) || !gather(engine, &list, &count))
+    return;
+  bool has_plan =
+      is_planned && pwi_reduce_epoch_compare(engine->plan.epoch, engine->called) == 0 && engine->plan.count == count;
+  pawl_status status = has_plan ? fill_decision(engine, list, count) : plan(engine, list, count);
+  pwi_free(list);
+  if (status)
+    pwi_reduce_fail(engine, status, "no memory for the graph of %zu members", count);
+  else if (has_plan)
+    announce_decision(engine);
+}
+
+void pwi_reduce_planned(struct pwi_reduce *engine, pawl_status status) {
+  engine->is_planning = false;
+  if (status)
+    pwi_reduce_fail(engine, status, "the graph '%.100s' cannot be made for %" PRIu32 " members",
+                    engine->config.graph.name, engine->plan.count);
+  else
+    decide(engine, true);
+  if (!engine->is_planning) pwi_reduce_forget_plan(engine);
 }
 
 static void hear_state(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message) {
@@ -273,7 +308,7 @@ static void hear_state(struct pwi_reduce *engine, struct reduce_peer *peer, cons
   peer->iteration = message->version;
   peer->is_new = message->tag == 1;
   if (!engine->decision.is_made) {
-    decide(engine);
+    decide(engine, false);
     return;
   }
   for (uint32_t i = 0; i < engine->decision.count; i++) /* it has not heard */
@@ -308,7 +343,7 @@ void pwi_reduce_give_state(struct pwi_reduce *engine) {
   }
   engine->has_given_state = true;
   if (engine->called.caller == pwi_reduce_self(engine)) {
-    decide(engine);
+    decide(engine, false);
     return;
   }
   const struct reduce_peer *caller = pwi_reduce_find(engine, engine->called.caller);
@@ -363,8 +398,9 @@ void pwi_reduce_agree_gone(struct pwi_reduce *engine, struct reduce_peer *peer, 
   if (peer->is_gone) return;
   peer->is_gone = true;
   peer->gone_after = after;
-  if (engine->config.mode == PAWL_REDUCE_ASYNC) after = 0; /* iterations differ */
-  if (after > engine->completed) {
+  pwi_reduce_want_links(engine);                                   /* another member may have the lowest rank now */
+  if (engine->config.mode == PAWL_REDUCE_ASYNC) after = 0;         /* iterations differ */
+  if (after > engine->completed && engine->phase != PHASE_AGREE) { /* that phase does not complete an iteration */
     if (engine->call_after < after) engine->call_after = after;
   } else if (is_caller(engine)) {
     call(engine, after);
@@ -397,6 +433,17 @@ static void set_neighbours(struct pwi_reduce *engine, const struct reduce_go *go
     struct reduce_peer *peer = pwi_reduce_find(engine, pwi_reduce_go_id(go->serves, i));
     if (peer) peer->is_served = true;
   }
+  pwi_reduce_note_near(engine);
+}
+
+void pwi_reduce_note_near(struct pwi_reduce *engine) {
+  struct reduce_peer **at = &engine->near;
+  for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
+    if (!peer->is_in && !peer->is_out && !peer->is_served) continue;
+    *at = peer;
+    at = &peer->near_next;
+  }
+  *at = NULL;
 }
 
 /* The members of the epoch. */

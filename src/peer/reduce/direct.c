@@ -87,7 +87,6 @@ static void count_bytes(struct pwi_reduce *engine, struct reduce_peer *peer, uin
   if (peer->is_gone || peer->target.tag != 0) return;
   peer->counted = version;
   engine->bytes_sent += pwi_reduce_slot_size(engine);
-  engine->report.bytes_sent += pwi_reduce_slot_size(engine);
 }
 
 void pwi_reduce_show(struct pwi_reduce *engine, uint64_t version) {

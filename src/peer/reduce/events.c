@@ -43,6 +43,7 @@ static void forget_peers(struct pwi_reduce *engine) {
     pwi_reduce_direct_forget(peer);
     pwi_free(peer->mirror);
     pwi_free(peer);
+    pwi_reduce_note_near(engine);
   }
 }
 
@@ -121,6 +122,15 @@ static void lost(void *self, struct pwi_sender sender, pawl_status why) {
   pwi_reduce_advance(engine);
 }
 
+/* A member that closes says BYE to the members that it is linked with. All others learn it when they want a link. */
+static void left(void *self, struct pwi_sender sender) {
+  struct pwi_reduce *engine = self;
+  struct reduce_peer *peer = pwi_reduce_find(engine, sender.id);
+  if (!peer || engine->failed) return;
+  pwi_reduce_agree_gone(engine, peer, 0);
+  pwi_reduce_advance(engine);
+}
+
 static void hear_ack(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message) {
   if (pwi_reduce_epoch_compare(message->epoch, engine->epoch) != 0) return;
   if (peer->is_reader)
@@ -181,6 +191,7 @@ static void hear(struct pwi_reduce *engine, struct reduce_peer *peer, uint32_t k
     break;
   case REDUCE_PONG:
     peer->pongs++;
+    peer->is_silent = false;
     break;
   default: /* WAKE, or of a later version */
     break;
@@ -255,6 +266,7 @@ static void closed(void *self) {
 const struct pwi_channel_events pwi_reduce_events = {.changed = changed,
                                                      .linked = linked,
                                                      .lost = lost,
+                                                     .left = left,
                                                      .heard = heard,
                                                      .shared = shared,
                                                      .notified = notified,

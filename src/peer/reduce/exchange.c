@@ -98,7 +98,7 @@ static void use_again(struct pwi_reduce *engine, struct reduce_peer *peer) {
 
 void pwi_reduce_open_slots(struct pwi_reduce *engine) {
   if (engine->epoch.number == 0 || engine->is_closing) return;
-  for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
+  for (struct reduce_peer *peer = engine->near; peer; peer = peer->near_next) {
     if (!peer->is_in || !peer->is_linked || engine->failed || !pwi_reduce_needs_slot(engine, peer)) continue;
     if (!peer->slot)
       open_slot(engine, peer);
@@ -148,7 +148,7 @@ void pwi_reduce_inspect(struct pwi_reduce *engine, struct reduce_peer *peer) {
 
 /* ACK: after the inputs were combined. */
 void pwi_reduce_acknowledge(struct pwi_reduce *engine) {
-  for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
+  for (struct reduce_peer *peer = engine->near; peer; peer = peer->near_next) {
     struct reduce_slot *slot = peer->slot;
     if (!slot) continue;
     if (slot->is_orphan) {
@@ -235,9 +235,7 @@ static bool put_part(struct pwi_reduce *engine, struct reduce_peer *peer, const 
     peer->puts++;
     peer->target.has_put = true;
     engine->has_spoken = true;
-    size_t bytes = peer->counted >= peer->target.sent ? 0 : part->size;
-    engine->bytes_sent += bytes;
-    engine->report.bytes_sent += bytes;
+    if (peer->counted < peer->target.sent) engine->bytes_sent += part->size;
   }
   peer->part++;
   return true;
@@ -276,7 +274,7 @@ static void pump_peer(struct pwi_reduce *engine, struct reduce_peer *peer) {
 }
 
 void pwi_reduce_pump(struct pwi_reduce *engine) {
-  for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) pump_peer(engine, peer);
+  for (struct reduce_peer *peer = engine->near; peer; peer = peer->near_next) pump_peer(engine, peer);
 }
 
 void pwi_reduce_done(struct pwi_reduce *engine, struct reduce_peer *peer, uint64_t cookie) {
@@ -292,6 +290,7 @@ void pwi_reduce_done(struct pwi_reduce *engine, struct reduce_peer *peer, uint64
     break;
   case COOKIE_MODEL:
     peer->model_puts--;
+    engine->model_puts--;
     break;
   case COOKIE_FAREWELL:
     if (peer->farewell == FAREWELL_FENCE) peer->farewell = FAREWELL_LANDED;
@@ -307,7 +306,7 @@ void pwi_reduce_done(struct pwi_reduce *engine, struct reduce_peer *peer, uint64
 bool pwi_reduce_can_stage(const struct pwi_reduce *engine) {
   uint64_t version = engine->completed + 1;
   if (engine->users[version % 2] > 0) return false;
-  for (const struct reduce_peer *peer = engine->peers; peer && is_acked_mode(engine); peer = peer->next)
+  for (const struct reduce_peer *peer = engine->near; peer && is_acked_mode(engine); peer = peer->near_next)
     if (peer->is_out && !peer->is_gone && peer->acked + 2 < version) return false;
   return true;
 }
@@ -315,7 +314,7 @@ bool pwi_reduce_can_stage(const struct pwi_reduce *engine) {
 bool pwi_reduce_has_inputs(struct pwi_reduce *engine) {
   if (engine->config.mode == PAWL_REDUCE_ASYNC) return true;
   if (engine->config.mode == PAWL_REDUCE_BSP) return engine->passed >= engine->completed + 1;
-  for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
+  for (const struct reduce_peer *peer = engine->near; peer; peer = peer->near_next)
     if (peer->is_in && !pwi_reduce_has_input(engine, peer)) return false;
   return true;
 }
@@ -323,8 +322,15 @@ bool pwi_reduce_has_inputs(struct pwi_reduce *engine) {
 bool pwi_reduce_is_member(const struct pwi_reduce *engine, uint64_t id) {
   size_t count;
   const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
-  for (size_t i = 0; i < count; i++)
-    if (members[i].sender.id == id) return true;
+  size_t low = 0;
+  while (low < count) { /* by ascending id */
+    size_t middle = low + (count - low) / 2;
+    if (members[middle].sender.id == id) return true;
+    if (members[middle].sender.id < id)
+      low = middle + 1;
+    else
+      count = middle;
+  }
   return false;
 }
 
@@ -345,7 +351,7 @@ bool pwi_reduce_may_finish(const struct pwi_reduce *engine) {
     return engine->passed >= engine->completed + 1 ||
            (pwi_reduce_epoch_compare(engine->called, engine->epoch) == 0 && !(caller && is_over(engine, caller)));
   }
-  for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
+  for (const struct reduce_peer *peer = engine->near; peer; peer = peer->near_next)
     if (peer->is_in && is_over(engine, peer) && !pwi_reduce_has_input(engine, peer)) return false;
   return true;
 }
@@ -369,22 +375,24 @@ static void pass(struct pwi_reduce *engine, uint64_t version) {
     if (peer->is_linked && peer->arrived >= version) pwi_reduce_say(engine, peer, REDUCE_PASS, &message);
 }
 
-/* The caller knows all participants by its decision. */
+/* The caller knows all participants by its decision. Those that have arrived are not looked at again. */
 static void look_at_barrier(struct pwi_reduce *engine) {
   const struct reduce_decision *decision = &engine->decision;
   uint64_t version = engine->completed + 1;
   if (!engine->has_arrived || !decision->is_made || engine->passed >= version ||
       pwi_reduce_epoch_compare(decision->epoch, engine->epoch) != 0)
     return;
-  for (size_t i = 0; i < decision->count; i++) {
-    const struct reduce_peer *peer = pwi_reduce_find(engine, decision->ids[i]);
+  if (engine->barrier_version != version) engine->barrier_at = 0;
+  engine->barrier_version = version;
+  for (; engine->barrier_at < decision->count; engine->barrier_at++) {
+    const struct reduce_peer *peer = pwi_reduce_find(engine, decision->ids[engine->barrier_at]);
     if (peer && peer->arrived < version) return;
   }
   pass(engine, version);
 }
 
 static bool has_sent_all(const struct pwi_reduce *engine) {
-  for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
+  for (const struct reduce_peer *peer = engine->near; peer; peer = peer->near_next)
     if (peer->is_out && !peer->is_gone &&
         (peer->target.sent != engine->staged || peer->part < peer->parts || !peer->target.has_remote))
       return false;
@@ -444,7 +452,7 @@ bool pwi_reduce_deliver(struct pwi_reduce *engine) {
   if (engine->failed == PAWL_MISMATCH) return pwi_reduce_have_answered(engine); /* both are to hear of it */
   if (engine->staged == 0 || engine->config.mode == PAWL_REDUCE_ASYNC || engine->failed) return true;
   pwi_reduce_pump(engine);
-  for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
+  for (struct reduce_peer *peer = engine->near; peer; peer = peer->near_next)
     if (!has_delivered(engine, peer)) is_delivered = false;
   return is_delivered;
 }

@@ -120,7 +120,7 @@ struct reduce_stop {
 };
 
 struct reduce_peer {
-  struct reduce_peer *next;
+  struct reduce_peer *next, *near_next;
   struct pwi_sender sender;
   bool is_linked;
   uint64_t gone_after; /* the iteration after which it closed */
@@ -161,7 +161,7 @@ struct reduce_peer {
   size_t model_puts; /* under way */
 
   /* patience */
-  bool is_pinged;
+  bool is_pinged, is_silent;
   uint64_t pongs;
 };
 
@@ -187,6 +187,15 @@ struct reduce_decision {
   char name[PAWL_REDUCE_GRAPH_MAX + 1];
 };
 
+/* The graph of an epoch, while it is made outside: with many members that takes seconds. */
+struct reduce_plan {
+  struct reduce_epoch epoch;
+  uint32_t count;
+  uint32_t *racks; /* of each participant; NULL: the graph has no racks */
+  struct pwi_graph *graph;
+  char name[PAWL_REDUCE_GRAPH_MAX + 1];
+};
+
 struct pwi_reduce {
   struct pwi_reduce_config config;
   struct pwi_channel *channel;
@@ -195,6 +204,7 @@ struct pwi_reduce {
   size_t description_size;
 
   struct reduce_peer *peers; /* by ascending id */
+  struct reduce_peer *near;  /* of these: the neighbours in the present epoch, and members that take over a model */
   struct pwi_idmap by_id;
   struct reduce_retired *retired;
   uint64_t last_tag;
@@ -209,6 +219,8 @@ struct pwi_reduce {
   bool has_given_state; /* for `called` */
   bool was_in_epoch;
   struct reduce_decision decision;
+  struct reduce_plan plan;
+  bool is_planning; /* `plan` belongs to the work outside, which uses nothing else */
   struct pwi_writer writer;
   uint32_t rank; /* of this node in the group of the epoch */
   uint32_t size; /* participants of the epoch */
@@ -216,6 +228,8 @@ struct pwi_reduce {
   char graph[PAWL_REDUCE_GRAPH_MAX + 1];
   uint64_t passed; /* BSP: the last version that the barrier let through */
   bool has_arrived;
+  uint64_t barrier_version; /* for the caller: the first `barrier_at` participants have arrived with it */
+  size_t barrier_at;
 
   enum reduce_phase phase;
   bool is_outside, is_work_due;
@@ -233,6 +247,7 @@ struct pwi_reduce {
   uint64_t model_tag;
   bool has_model;
   uint64_t got_from; /* the donor whose tensors were taken over in this epoch; 0: none */
+  size_t model_puts; /* under way, to all peers */
 
   struct pwi_region *shown;   /* the board and the staging buffers; NULL: only slots are used */
   struct reduce_board *board; /* in it */
@@ -260,6 +275,7 @@ struct pwi_reduce {
   int64_t began, waited_since, looked_at;
   int64_t smooth, deviation; /* of the time that exchanges wait */
   uint64_t bytes_sent, regenerated;
+  uint64_t bytes_reported; /* of `bytes_sent`: in reports of steps */
 };
 
 /* layout.c */
@@ -281,9 +297,11 @@ PAWL_MUST_USE pawl_status pwi_reduce_pack_significant(struct pwi_reduce *engine,
                                                       struct reduce_header *header);
 bool pwi_reduce_take_significant(struct pwi_reduce *engine, struct reduce_peer *peer);
 
-/* plan.c: the graph of `count` participants; `*graph_out` is NULL for one. Writes the name of the graph. */
-PAWL_MUST_USE pawl_status pwi_reduce_plan(const struct pwi_reduce *engine, const uint64_t *ids, size_t count,
-                                          char name[PAWL_REDUCE_GRAPH_MAX + 1], struct pwi_graph **graph_out);
+/* plan.c: engine->plan for these participants, by ascending id. pwi_reduce_make_plan is for the work outside; the graph
+ * is NULL for one participant. */
+PAWL_MUST_USE pawl_status pwi_reduce_begin_plan(struct pwi_reduce *engine, const uint64_t *ids, size_t count);
+PAWL_MUST_USE pawl_status pwi_reduce_make_plan(struct pwi_reduce *engine);
+void pwi_reduce_forget_plan(struct pwi_reduce *engine);
 
 /* agree.c */
 bool pwi_reduce_is_stale(const struct pwi_reduce *engine); /* the epoch is over, or there is none */
@@ -297,6 +315,8 @@ void pwi_reduce_hear_agree(struct pwi_reduce *engine, struct reduce_peer *peer, 
 void pwi_reduce_hear_go(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_go *go);
 void pwi_reduce_want_links(struct pwi_reduce *engine);
 void pwi_reduce_forget_decision(struct pwi_reduce *engine);
+void pwi_reduce_planned(struct pwi_reduce *engine, pawl_status status); /* after pwi_reduce_make_plan */
+void pwi_reduce_note_near(struct pwi_reduce *engine);                   /* neighbours or peers have changed */
 
 /* model.c */
 void pwi_reduce_ask_model(struct pwi_reduce *engine);

@@ -66,19 +66,16 @@ void pwi_reduce_serve(struct pwi_reduce *engine, struct reduce_peer *peer) {
                                          is_last ? (peer->model_tag & 0xffff) << 32 : 0, COOKIE_MODEL);
     if (status) return; /* `writable`, or the next link */
     peer->model_puts++;
+    engine->model_puts++;
   }
 }
 
 /* With a new epoch the member asks again. */
 bool pwi_reduce_is_serving(const struct pwi_reduce *engine) {
-  bool is_stale = pwi_reduce_is_stale(engine);
-  for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
-    if ((peer->is_served && !peer->is_gone && !is_stale) || peer->model_puts > 0) return true;
+  if (engine->model_puts > 0) return true;
+  for (const struct reduce_peer *peer = engine->near; peer; peer = peer->near_next)
+    if (peer->is_served && !peer->is_gone) return !pwi_reduce_is_stale(engine);
   return false;
 }
 
-bool pwi_reduce_are_tensors_read(const struct pwi_reduce *engine) {
-  for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
-    if (peer->model_puts > 0) return true;
-  return false;
-}
+bool pwi_reduce_are_tensors_read(const struct pwi_reduce *engine) { return engine->model_puts > 0; }

@@ -1,6 +1,10 @@
 /* Members that do not answer. A step that waits much longer than steps usually do asks the members that it waits
- * for: their actors answer although their applications compute. A member that does not answer is reported to the
- * manager, which alone decides whether it is dead. */
+ * for: their actors answer although their applications compute. Of a member that does not answer it writes a line into
+ * the log, and goes on waiting. Silence proves nothing: a process that is starved of processor time, or stopped, is as
+ * silent as a dead one, and the manager gives it the time of --client-grace. A process that has ended does not listen
+ * any more, which the peers report to the manager as soon as they try to make the link again. */
+#include <inttypes.h>
+
 #include "peer/reduce/inside.h"
 
 #define LEAST_NS INT64_C(50000000)
@@ -38,8 +42,12 @@ bool pwi_reduce_is_waited_for(const struct pwi_reduce *engine, const struct redu
 
 static void ask(struct pwi_reduce *engine, struct reduce_peer *peer) {
   const struct reduce_message none = {0};
-  bool is_silent = !peer->is_linked || (peer->is_pinged && peer->pongs == 0);
-  if (is_silent) pwi_channel_miss(engine->channel, peer->sender);
+  bool was_silent = peer->is_silent;
+  peer->is_silent = !peer->is_linked || (peer->is_pinged && peer->pongs == 0);
+  if (peer->is_silent && !was_silent)
+    pwi_log(engine->config.log, PAWL_LOG_INFO, "reduce.silent",
+            "reduce=%s peer=%" PRIu64 " linked=%d waited_ms=%" PRId64, engine->config.name, peer->sender.id,
+            peer->is_linked, (pwi_net_now(engine->config.net) - engine->waited_since) / 1000000);
   peer->is_pinged = peer->is_linked;
   peer->pongs = 0;
   if (peer->is_linked) pwi_reduce_say(engine, peer, REDUCE_PING, &none);

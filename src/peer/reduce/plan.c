@@ -1,4 +1,4 @@
-/* The graph of an epoch, made by the caller. */
+/* The graph of an epoch, made by the caller, outside of its actor. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,21 +23,14 @@ static void find_racks(const struct pwi_reduce *engine, const uint64_t *ids, siz
   }
 }
 
-static pawl_status make_named(const struct pwi_reduce *engine, const uint64_t *ids, size_t count,
+static pawl_status make_named(const struct pwi_reduce_graph *graph, const struct reduce_plan *plan,
                               struct pwi_graph **graph_out) {
-  const struct pwi_reduce_graph *graph = &engine->config.graph;
-  struct pwi_graph_spec spec = {
-      .topology = graph->topology, .nodes = (uint32_t)count, .degree = graph->degree, .seed = graph->seed};
-  uint32_t *racks = NULL;
-  if (graph->topology == PWI_TOPOLOGY_RACKS) {
-    racks = pwi_alloc_zero(count, sizeof *racks);
-    if (!racks) return PAWL_NO_MEMORY;
-    find_racks(engine, ids, count, racks);
-    spec.racks = racks;
-  }
-  pawl_status status = pwi_graph_make(&spec, NULL, graph_out);
-  pwi_free(racks);
-  return status;
+  struct pwi_graph_spec spec = {.topology = graph->topology,
+                                .nodes = plan->count,
+                                .degree = graph->degree,
+                                .seed = graph->seed,
+                                .racks = plan->racks};
+  return pwi_graph_make(&spec, NULL, graph_out);
 }
 
 static pawl_status make_file(const struct pwi_graph *file, size_t count, struct pwi_graph **graph_out) {
@@ -53,21 +46,40 @@ static pawl_status make_file(const struct pwi_graph *file, size_t count, struct 
   return status;
 }
 
-pawl_status pwi_reduce_plan(const struct pwi_reduce *engine, const uint64_t *ids, size_t count,
-                            char name[PAWL_REDUCE_GRAPH_MAX + 1], struct pwi_graph **graph_out) {
+void pwi_reduce_forget_plan(struct pwi_reduce *engine) {
+  pwi_free(engine->plan.racks);
+  pwi_graph_destroy(engine->plan.graph);
+  engine->plan = (struct reduce_plan){0};
+}
+
+/* The membership, which has the racks, cannot be read outside. */
+pawl_status pwi_reduce_begin_plan(struct pwi_reduce *engine, const uint64_t *ids, size_t count) {
   const struct pwi_reduce_graph *graph = &engine->config.graph;
+  struct reduce_plan *plan = &engine->plan;
+  pwi_reduce_forget_plan(engine);
+  plan->epoch = engine->called;
+  plan->count = (uint32_t)count;
+  snprintf(plan->name, sizeof plan->name, "%s", count == 1 ? "none" : graph->name);
+  if (graph->topology != PWI_TOPOLOGY_RACKS || graph->is_default || graph->file) return PAWL_OK;
+  plan->racks = pwi_alloc_zero(count, sizeof *plan->racks);
+  if (!plan->racks) return PAWL_NO_MEMORY;
+  find_racks(engine, ids, count, plan->racks);
+  return PAWL_OK;
+}
+
+pawl_status pwi_reduce_make_plan(struct pwi_reduce *engine) {
+  const struct pwi_reduce_graph *graph = &engine->config.graph;
+  struct reduce_plan *plan = &engine->plan;
   struct pwi_graph_spec spec;
   pawl_status status = PAWL_INVALID;
-  snprintf(name, PAWL_REDUCE_GRAPH_MAX + 1, "%s", count == 1 ? "none" : graph->name);
-  *graph_out = NULL;
-  if (count == 1) return PAWL_OK;
+  if (plan->count == 1) return PAWL_OK;
   if (graph->file)
-    status = make_file(graph->file, count, graph_out);
+    status = make_file(graph->file, plan->count, &plan->graph);
   else if (!graph->is_default)
-    status = make_named(engine, ids, count, graph_out);
+    status = make_named(graph, plan, &plan->graph);
   if (!status || status == PAWL_NO_MEMORY) return status;
-  status = pwi_choose_default((uint32_t)count, graph->seed, NULL, &spec);
-  if (!status) status = pwi_graph_make(&spec, NULL, graph_out);
-  if (!status) snprintf(name, PAWL_REDUCE_GRAPH_MAX + 1, "%s", pwi_topology_info(spec.topology)->name);
+  status = pwi_choose_default(plan->count, graph->seed, NULL, &spec);
+  if (!status) status = pwi_graph_make(&spec, NULL, &plan->graph);
+  if (!status) snprintf(plan->name, sizeof plan->name, "%s", pwi_topology_info(spec.topology)->name);
   return status;
 }

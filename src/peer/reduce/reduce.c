@@ -84,7 +84,7 @@ static void go_outside(struct pwi_reduce *engine) { engine->is_outside = engine-
 
 static void list_inputs(struct pwi_reduce *engine) {
   engine->input_count = 0;
-  for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
+  for (struct reduce_peer *peer = engine->near; peer; peer = peer->near_next)
     if (peer->is_in && (peer->slot || peer->window.memory)) engine->inputs_used[engine->input_count++] = peer;
 }
 
@@ -129,8 +129,15 @@ static bool exchange(struct pwi_reduce *engine) {
   return false;
 }
 
+/* The donor has closed, or is no member any more. The epoch that is called then may wait for an iteration that this
+ * member cannot complete without a model. */
+static bool is_donor_lost(const struct pwi_reduce *engine) {
+  const struct reduce_peer *donor = pwi_reduce_find(engine, engine->donor);
+  return !donor || donor->is_gone || !pwi_reduce_is_member(engine, engine->donor);
+}
+
 static bool adopt(struct pwi_reduce *engine) {
-  if (pwi_reduce_is_stale(engine)) {
+  if (pwi_reduce_is_stale(engine) || (!engine->has_model && is_donor_lost(engine))) {
     agree(engine);
     return true;
   }
@@ -180,7 +187,7 @@ void pwi_reduce_advance(struct pwi_reduce *engine) {
   pwi_reduce_sweep(engine);
   pwi_reduce_direct_update(engine);
   if (!engine->failed) pwi_reduce_open_slots(engine);
-  for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) pwi_reduce_serve(engine, peer);
+  for (struct reduce_peer *peer = engine->near; peer; peer = peer->near_next) pwi_reduce_serve(engine, peer);
   if (engine->is_closing) {
     close_step(engine, false);
     return;
@@ -205,6 +212,7 @@ void pwi_reduce_enter_epoch(struct pwi_reduce *engine, uint64_t iteration, uint6
     peer->arrived = 0;
   }
   engine->has_arrived = false;
+  engine->barrier_version = 0;
   engine->passed = base;
   engine->base = base;
   engine->donor = donor;
@@ -256,6 +264,7 @@ bool pwi_reduce_must_send(struct pwi_reduce *engine) {
 }
 
 pawl_status pwi_reduce_work(struct pwi_reduce *engine) {
+  if (engine->is_planning) return pwi_reduce_make_plan(engine);
   if (engine->is_spinning) {
     pwi_reduce_spin(engine);
     return PAWL_OK;
@@ -320,12 +329,18 @@ static void combined(struct pwi_reduce *engine, pawl_status status) {
 
 /* Slots that were lost meanwhile had to stay. */
 static void drop_orphans(struct pwi_reduce *engine) {
-  for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next)
+  for (struct reduce_peer *peer = engine->near; peer; peer = peer->near_next)
     if (peer->slot && peer->slot->is_orphan && !peer->slot->is_full) pwi_reduce_retire_slot(engine, peer);
 }
 
 void pwi_reduce_worked(struct pwi_reduce *engine, pawl_status status) {
   enum reduce_phase phase = engine->phase;
+  if (engine->is_planning) { /* meanwhile another caller may have let this member go on */
+    engine->is_work_due = engine->is_outside;
+    pwi_reduce_planned(engine, status);
+    pwi_reduce_advance(engine);
+    return;
+  }
   bool has_looked = engine->is_spinning;
   engine->is_outside = engine->is_work_due = engine->is_spinning = false;
   if (!has_looked) engine->waited_since = now(engine); /* work is no waiting */
@@ -343,6 +358,8 @@ void pwi_reduce_worked(struct pwi_reduce *engine, pawl_status status) {
 
 /* A step that failed because of the own values can be begun again. */
 pawl_status pwi_reduce_end(struct pwi_reduce *engine, struct pawl_reduce_report *report_out) {
+  engine->report.bytes_sent = engine->bytes_sent - engine->bytes_reported; /* also those between two steps */
+  if (!engine->status) engine->bytes_reported = engine->bytes_sent;
   *report_out = engine->report;
   engine->phase = PHASE_OUT;
   pwi_reduce_advance(engine);
@@ -450,6 +467,7 @@ void pwi_reduce_destroy(struct pwi_reduce *engine) {
     pwi_free(retired);
   }
   pwi_reduce_forget_decision(engine);
+  pwi_reduce_forget_plan(engine);
   pwi_reduce_layout_fini(&engine->layout);
   pwi_idmap_fini(&engine->by_id);
   pwi_writer_fini(&engine->writer);
