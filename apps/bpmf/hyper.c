@@ -34,13 +34,17 @@ void bpmf_hyper_fini(struct bpmf_hyper *hyper) {
   apps_free(hyper->noise);
 }
 
-void bpmf_sums_of(const struct bpmf_kernel *kernel, const float *rows, size_t count, size_t width, double *sums) {
+void bpmf_sums_of(const struct bpmf_kernel *kernel, const float *rows, size_t count, size_t width, double *panel,
+                  double *sums) {
   double *sum = sums + width * width;
   memset(sums, 0, bpmf_sums_size(width) * sizeof *sums);
-  for (size_t done = 0; done < count; done += BPMF_TILE)
-    kernel->gram(rows + done * width, NULL, count - done < BPMF_TILE ? count - done : BPMF_TILE, width, 1, sums, NULL);
-  for (size_t i = 0; i < count; i++)
-    for (size_t k = 0; k < width; k++) sum[k] += (double)rows[i * width + k];
+  for (size_t done = 0; done < count; done += BPMF_TILE) {
+    size_t now = count - done < BPMF_TILE ? count - done : BPMF_TILE;
+    for (size_t i = 0; i < now; i++) kernel->widen(rows + (done + i) * width, width, panel + i * width);
+    kernel->gram(panel, NULL, now, width, 1, sums, NULL);
+    for (size_t i = 0; i < now; i++)
+      for (size_t k = 0; k < width; k++) sum[k] += panel[i * width + k];
+  }
 }
 
 /* --- the draw --------------------------------------------------------------------------------------------- */

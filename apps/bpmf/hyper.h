@@ -17,8 +17,9 @@
 /* Doubles of the sums of a block: the upper triangle of the products, width x width, then the sum. */
 static inline size_t bpmf_sums_size(size_t width) { return width * width + width; }
 
-/* Writes the sums of `count` rows. */
-void bpmf_sums_of(const struct bpmf_kernel *kernel, const float *rows, size_t count, size_t width, double *sums_out);
+/* Writes the sums of `count` rows. `panel` has room for a tile of rows. */
+void bpmf_sums_of(const struct bpmf_kernel *kernel, const float *rows, size_t count, size_t width, double *panel,
+                  double *sums_out);
 
 /* Memory of draws of hyper-parameters, and the result. */
 struct bpmf_hyper {

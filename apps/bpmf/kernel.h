@@ -1,8 +1,8 @@
 /* The arithmetic of one row: a Gram matrix, a Cholesky factor, and two triangular systems.
  *
  * Rows of U and V are floats, padded with zeros to `width`, a multiple of 8. Matrices are doubles, width x width,
- * row by row; only their upper triangles count, in blocks of 8 x 8. Products of floats are added up as floats for at
- * most BPMF_TILE rows and then as doubles, so that the error does not grow with the number of ratings.
+ * row by row; only their upper triangles count. Products of two floats are exact as doubles and are added up as such:
+ * with floats, rows whose ratings say much about some directions and nothing about others would lose the latter.
  *
  * Up to rank 32 the loops are compiled for each width, by vectors of the compiler: for any processor (kernel.c), and
  * for x86-64 with AVX2 (kernel_avx2.c). Above, LAPACK factors the matrix (kernel_large.c).
@@ -16,15 +16,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BPMF_TILE 64      /* rows */
+#define BPMF_TILE 32      /* rows of a panel */
 #define BPMF_SMALL_MAX 32 /* highest rank of the own kernels */
 
 struct bpmf_kernel {
   const char *name; /* "avx2" or "plain"; with LAPACK, "avx2 lapack" or "plain lapack" */
 
+  /* Copies a row as doubles. */
+  void (*widen)(const float *row, size_t width, double *to);
+
   /* matrix += factor * P'P and vector += factor * P'values, where P has `count` rows, at most BPMF_TILE. `values` may be
    * NULL: then vector stays. */
-  void (*gram)(const float *panel, const float *values, size_t count, size_t width, double factor, double *matrix,
+  void (*gram)(const double *panel, const float *values, size_t count, size_t width, double factor, double *matrix,
                double *vector);
 
   /* Replaces the upper triangle of A by R, where A = R'R, and writes 1 / diagonal. False: A is not positive definite,

@@ -1,7 +1,7 @@
 /* The loops of kernel.h. A source defines BPMF_TARGET, the attribute of its functions, and includes this file.
  *
  * Loops are written with the compiler's vectors of 8 floats and 4 doubles, which become two where the processor has
- * shorter ones. A block of 8 x 8 of a Gram matrix needs 8 of them as sums, which stay in registers.
+ * shorter ones. A block of 8 x 4 of a Gram matrix needs 8 of them as sums, which stay in registers.
  */
 #ifndef BPMF_KERNEL_LOOPS_H
 #define BPMF_KERNEL_LOOPS_H
@@ -17,19 +17,12 @@
 typedef float bpmf_floats8 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef double bpmf_doubles4 __attribute__((vector_size(32), aligned(8), may_alias));
 
-/* to[0..8] += factor * sums */
-BPMF_INLINE void add8(double *to, const bpmf_floats8 *sums, double factor) {
-  float values[8];
-  memcpy(values, sums, sizeof values);
-  for (size_t i = 0; i < 8; i++) to[i] += factor * (double)values[i];
-}
-
-BPMF_INLINE void gram_block(const float *panel, size_t count, size_t width, size_t row, size_t column, double factor,
+BPMF_INLINE void gram_block(const double *panel, size_t count, size_t width, size_t row, size_t column, double factor,
                             double *matrix) {
-  bpmf_floats8 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}, s4 = {0}, s5 = {0}, s6 = {0}, s7 = {0};
+  bpmf_doubles4 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0}, s4 = {0}, s5 = {0}, s6 = {0}, s7 = {0};
   for (size_t n = 0; n < count; n++, panel += width) {
-    bpmf_floats8 across = *(const bpmf_floats8 *)(panel + column);
-    const float *down = panel + row;
+    bpmf_doubles4 across = *(const bpmf_doubles4 *)(panel + column);
+    const double *down = panel + row;
     s0 += down[0] * across;
     s1 += down[1] * across;
     s2 += down[2] * across;
@@ -40,26 +33,32 @@ BPMF_INLINE void gram_block(const float *panel, size_t count, size_t width, size
     s7 += down[7] * across;
   }
   double *to = matrix + row * width + column;
-  add8(to, &s0, factor);
-  add8(to + width, &s1, factor);
-  add8(to + 2 * width, &s2, factor);
-  add8(to + 3 * width, &s3, factor);
-  add8(to + 4 * width, &s4, factor);
-  add8(to + 5 * width, &s5, factor);
-  add8(to + 6 * width, &s6, factor);
-  add8(to + 7 * width, &s7, factor);
+  *(bpmf_doubles4 *)to += factor * s0;
+  *(bpmf_doubles4 *)(to + width) += factor * s1;
+  *(bpmf_doubles4 *)(to + 2 * width) += factor * s2;
+  *(bpmf_doubles4 *)(to + 3 * width) += factor * s3;
+  *(bpmf_doubles4 *)(to + 4 * width) += factor * s4;
+  *(bpmf_doubles4 *)(to + 5 * width) += factor * s5;
+  *(bpmf_doubles4 *)(to + 6 * width) += factor * s6;
+  *(bpmf_doubles4 *)(to + 7 * width) += factor * s7;
 }
 
-BPMF_INLINE void gram_loops(const float *panel, const float *values, size_t count, size_t width, double factor,
+BPMF_INLINE void gram_loops(const double *panel, const float *values, size_t count, size_t width, double factor,
                             double *matrix, double *vector) {
   for (size_t row = 0; row < width; row += 8)
-    for (size_t column = row; column < width; column += 8)
+    for (size_t column = row; column < width; column += 4)
       gram_block(panel, count, width, row, column, factor, matrix);
-  for (size_t column = 0; values && column < width; column += 8) {
-    bpmf_floats8 sum = {0};
-    for (size_t n = 0; n < count; n++) sum += values[n] * *(const bpmf_floats8 *)(panel + n * width + column);
-    add8(vector + column, &sum, factor);
+  for (size_t column = 0; values && column < width; column += 4) {
+    bpmf_doubles4 sum = {0};
+    for (size_t n = 0; n < count; n++)
+      sum += (double)values[n] * *(const bpmf_doubles4 *)(panel + n * width + column);
+    *(bpmf_doubles4 *)(vector + column) += factor * sum;
   }
+}
+
+/* A row as doubles. */
+BPMF_INLINE void widen_loops(const float *row, size_t width, double *to) {
+  for (size_t i = 0; i < width; i++) to[i] = (double)row[i];
 }
 
 /* Row by row: row j is scaled, then subtracted from all rows below it. Each vector begins at a multiple of 4; elements
@@ -115,11 +114,13 @@ BPMF_INLINE float dot_loops(const float *a, const float *b, size_t width) {
   return ((values[0] + values[1]) + (values[2] + values[3])) + ((values[4] + values[5]) + (values[6] + values[7]));
 }
 
+static BPMF_TARGET void widen_any(const float *row, size_t width, double *to) { widen_loops(row, width, to); }
+
 static BPMF_TARGET float dot_any(const float *a, const float *b, size_t width) { return dot_loops(a, b, width); }
 
 /* The functions of one width, which the compiler knows. */
 #define BPMF_FUNCTIONS(known)                                                                                          \
-  static BPMF_TARGET void gram_##known(const float *panel, const float *values, size_t count, size_t width,            \
+  static BPMF_TARGET void gram_##known(const double *panel, const float *values, size_t count, size_t width,            \
                                        double factor, double *matrix, double *vector) {                                \
     (void)width;                                                                                                       \
     gram_loops(panel, values, count, known, factor, matrix, vector);                                                   \
@@ -132,6 +133,10 @@ static BPMF_TARGET float dot_any(const float *a, const float *b, size_t width) {
                                         size_t width, double *x) {                                                     \
     (void)width;                                                                                                       \
     solve_loops(matrix, inverse, noise, known, x);                                                                     \
+  }                                                                                                                    \
+  static BPMF_TARGET void widen_##known(const float *row, size_t width, double *to) {                                  \
+    (void)width;                                                                                                       \
+    widen_loops(row, known, to);                                                                                       \
   }
 
 BPMF_FUNCTIONS(8)
@@ -139,7 +144,7 @@ BPMF_FUNCTIONS(16)
 BPMF_FUNCTIONS(24)
 BPMF_FUNCTIONS(32)
 
-static BPMF_TARGET void gram_any(const float *panel, const float *values, size_t count, size_t width, double factor,
+static BPMF_TARGET void gram_any(const double *panel, const float *values, size_t count, size_t width, double factor,
                                  double *matrix, double *vector) {
   gram_loops(panel, values, count, width, factor, matrix, vector);
 }
@@ -149,11 +154,13 @@ static BPMF_TARGET void solve_any(const double *matrix, const double *inverse, c
   solve_loops(matrix, inverse, noise, width, x);
 }
 
+#define BPMF_KERNEL(label, known)                                                                                      \
+  { label, widen_##known, gram_##known, factor_##known, solve_##known, dot_any }
+
 #define BPMF_KERNELS(label)                                                                                            \
   {                                                                                                                    \
-    {label, gram_8, factor_8, solve_8, dot_any}, {label, gram_16, factor_16, solve_16, dot_any},                       \
-        {label, gram_24, factor_24, solve_24, dot_any}, {label, gram_32, factor_32, solve_32, dot_any}, {              \
-      label " lapack", gram_any, bpmf_factor_large, solve_any, dot_any                                                 \
+    BPMF_KERNEL(label, 8), BPMF_KERNEL(label, 16), BPMF_KERNEL(label, 24), BPMF_KERNEL(label, 32), {                   \
+      label " lapack", widen_any, gram_any, bpmf_factor_large, solve_any, dot_any                                      \
     }                                                                                                                  \
   }
 

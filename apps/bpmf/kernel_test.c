@@ -80,7 +80,7 @@ static void check_draw(const struct bpmf_kernel *kernel, uint32_t rank, size_t c
   draw_plainly(&is, 2, random, wanted);
   for (uint32_t k = 0; k < rank; k++) largest = fmax(largest, fabs(wanted[k]));
   for (uint32_t k = 0; k < rank; k++)
-    if (fabs((double)row[k] - wanted[k]) > 1e-4 * largest)
+    if (fabs((double)row[k] - wanted[k]) > 1e-6 * largest)
       fail_msg("%s, rank %u, %zu ratings: %g instead of %g", kernel->name, rank, count, (double)row[k], wanted[k]);
   for (size_t k = rank; k < is.width; k++) assert_true(row[k] == 0);
   bpmf_scratch_fini(&scratch);

@@ -6,18 +6,16 @@
 #include "apps/common/memory.h"
 
 bool bpmf_scratch_init(struct bpmf_scratch *scratch, size_t width) {
-  *scratch = (struct bpmf_scratch){.panel = apps_alloc_zero(BPMF_TILE, width * sizeof(float)),
-                                   .values = apps_alloc_zero(BPMF_TILE, sizeof(float)),
+  *scratch = (struct bpmf_scratch){.panel = apps_alloc_zero(BPMF_TILE, width * sizeof(double)),
                                    .matrix = apps_alloc_zero(width * width, sizeof(double)),
                                    .inverse = apps_alloc_zero(width, sizeof(double)),
                                    .vector = apps_alloc_zero(width, sizeof(double)),
                                    .noise = apps_alloc_zero(width, sizeof(double))};
-  return scratch->panel && scratch->values && scratch->matrix && scratch->inverse && scratch->vector && scratch->noise;
+  return scratch->panel && scratch->matrix && scratch->inverse && scratch->vector && scratch->noise;
 }
 
 void bpmf_scratch_fini(struct bpmf_scratch *scratch) {
   apps_free(scratch->panel);
-  apps_free(scratch->values);
   apps_free(scratch->matrix);
   apps_free(scratch->inverse);
   apps_free(scratch->vector);
@@ -26,13 +24,13 @@ void bpmf_scratch_fini(struct bpmf_scratch *scratch) {
 
 /* A and b: the prior, and the ratings in tiles. */
 static void gather(const struct bpmf_draw *draw, struct bpmf_rated rated, struct bpmf_scratch *scratch) {
-  size_t width = draw->width, bytes = width * sizeof(float);
+  size_t width = draw->width;
   memcpy(scratch->matrix, draw->prior->precision, width * width * sizeof(double));
   memcpy(scratch->vector, draw->prior->pull, width * sizeof(double));
   for (size_t done = 0; done < rated.count;) {
     size_t count = rated.count - done < BPMF_TILE ? rated.count - done : BPMF_TILE;
     for (size_t i = 0; i < count; i++)
-      memcpy(scratch->panel + i * width, draw->others + rated.others[done + i] * width, bytes);
+      draw->kernel->widen(draw->others + rated.others[done + i] * width, width, scratch->panel + i * width);
     draw->kernel->gram(scratch->panel, rated.values + done, count, width, draw->alpha, scratch->matrix,
                        scratch->vector);
     done += count;

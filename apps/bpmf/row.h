@@ -29,7 +29,7 @@ struct bpmf_rated {
 
 /* Memory for draws of one thread. */
 struct bpmf_scratch {
-  float *panel, *values;                     /* a tile of rows, and their ratings */
+  double *panel;                             /* a tile of rows */
   double *matrix, *inverse, *vector, *noise; /* width x width, and width each */
 };
 

@@ -23,10 +23,10 @@ static size_t block_end(const struct bpmf_side *side, size_t block) {
   return end < side->ratings->rows ? end : side->ratings->rows;
 }
 
-static void sum_block(struct bpmf_sampler *sampler, struct bpmf_side *side, size_t block) {
+static void sum_block(struct bpmf_sampler *sampler, struct bpmf_side *side, size_t block, uint32_t hand) {
   size_t first = block * side->block_rows;
   bpmf_sums_of(sampler->kernel, side->rows + first * sampler->width, block_end(side, block) - first, sampler->width,
-               side->sums + block * bpmf_sums_size(sampler->width));
+               sampler->scratches[hand].panel, side->sums + block * bpmf_sums_size(sampler->width));
 }
 
 static void draw_block(void *context, uint32_t hand, size_t block) {
@@ -42,7 +42,7 @@ static void draw_block(void *context, uint32_t hand, size_t block) {
                        side->rows + row * sampler->width))
       atomic_store(&work->has_failed, true);
   }
-  sum_block(sampler, side, block);
+  sum_block(sampler, side, block, hand);
 }
 
 /* --- an iteration ----------------------------------------------------------------------------------------- */
@@ -79,7 +79,7 @@ void bpmf_sampler_set(struct bpmf_sampler *sampler, const float *rows, uint64_t 
     struct bpmf_side *side = &sampler->sides[number];
     for (size_t i = 0; i < side->ratings->rows; i++, rows += sampler->rank)
       memcpy(side->rows + i * sampler->width, rows, sampler->rank * sizeof *rows);
-    for (size_t block = 0; block < side->blocks; block++) sum_block(sampler, side, block);
+    for (size_t block = 0; block < side->blocks; block++) sum_block(sampler, side, block, 0);
   }
 }
 
@@ -98,7 +98,7 @@ static void draw_first_rows(struct bpmf_sampler *sampler, int number) {
     for (uint32_t k = 0; k < sampler->rank; k++)
       side->rows[i * sampler->width + k] = (float)(FIRST_SPREAD * bpmf_normal(&random));
   }
-  for (size_t block = 0; block < side->blocks; block++) sum_block(sampler, side, block);
+  for (size_t block = 0; block < side->blocks; block++) sum_block(sampler, side, block, 0);
 }
 
 /* --- memory ----------------------------------------------------------------------------------------------- */
