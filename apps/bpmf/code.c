@@ -136,8 +136,7 @@ pawl_status bpmf_code_open(struct bpmf_code *code, const char *kind, json_t **he
   if (!status) status = check_kind(header, kind, why);
   if (!status && code->size - code->at < SUM_SIZE)
     status = apps_say(why, PAWL_TRUNCATED, "the file ends after its header");
-  if (!status &&
-      XXH3_64bits(code->bytes, code->size - SUM_SIZE) != get(code->bytes + code->size - SUM_SIZE, SUM_SIZE))
+  if (!status && XXH3_64bits(code->bytes, code->size - SUM_SIZE) != get(code->bytes + code->size - SUM_SIZE, SUM_SIZE))
     status = apps_say(why, PAWL_CORRUPT, "the file is damaged: its checksum does not match");
   if (status)
     json_decref(header);

@@ -36,8 +36,7 @@ uint32_t bpmf_crew_processors(void) {
 }
 
 static void do_pieces(struct bpmf_crew *crew, uint32_t hand) {
-  for (size_t piece; (piece = atomic_fetch_add(&crew->next, 1)) < crew->pieces;)
-    crew->work(crew->context, hand, piece);
+  for (size_t piece; (piece = atomic_fetch_add(&crew->next, 1)) < crew->pieces;) crew->work(crew->context, hand, piece);
 }
 
 static void *run(void *argument) {

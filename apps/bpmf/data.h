@@ -29,7 +29,7 @@ struct bpmf_data {
   float lowest, highest;
   struct bpmf_pair *tests;
   uint64_t test_count;
-  uint64_t test_unknown;             /* test ratings whose user or item has no training rating */
+  uint64_t test_unknown;              /* test ratings whose user or item has no training rating */
   char first_unknown[PAWL_BPMF_TEXT]; /* "file:line: …" of the first of them; "" if there is none */
   struct bpmf_names names[BPMF_SIDES];
   uint64_t digest; /* of ratings, names and test ratings */

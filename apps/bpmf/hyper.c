@@ -7,17 +7,17 @@
 
 bool bpmf_hyper_init(struct bpmf_hyper *hyper, uint32_t rank) {
   size_t width = bpmf_width(rank), square = (size_t)rank * rank;
-  *hyper = (struct bpmf_hyper){.rank = rank,
-                               .width = width,
-                               .prior = {apps_alloc_zero(width * width, sizeof(double)),
-                                         apps_alloc_zero(width, sizeof(double))},
-                               .mean = apps_alloc_zero(rank, sizeof(double)),
-                               .sums = apps_alloc_zero(bpmf_sums_size(width), sizeof(double)),
-                               .root = apps_alloc_zero(square, sizeof(double)),
-                               .bartlett = apps_alloc_zero(square, sizeof(double)),
-                               .product = apps_alloc_zero(square, sizeof(double)),
-                               .center = apps_alloc_zero(rank, sizeof(double)),
-                               .noise = apps_alloc_zero(rank, sizeof(double))};
+  *hyper = (struct bpmf_hyper){
+      .rank = rank,
+      .width = width,
+      .prior = {apps_alloc_zero(width * width, sizeof(double)), apps_alloc_zero(width, sizeof(double))},
+      .mean = apps_alloc_zero(rank, sizeof(double)),
+      .sums = apps_alloc_zero(bpmf_sums_size(width), sizeof(double)),
+      .root = apps_alloc_zero(square, sizeof(double)),
+      .bartlett = apps_alloc_zero(square, sizeof(double)),
+      .product = apps_alloc_zero(square, sizeof(double)),
+      .center = apps_alloc_zero(rank, sizeof(double)),
+      .noise = apps_alloc_zero(rank, sizeof(double))};
   return hyper->prior.precision && hyper->prior.pull && hyper->mean && hyper->sums && hyper->root && hyper->bartlett &&
          hyper->product && hyper->center && hyper->noise;
 }

@@ -25,9 +25,9 @@ void bpmf_sums_of(const struct bpmf_kernel *kernel, const float *rows, size_t co
 struct bpmf_hyper {
   uint32_t rank;
   size_t width;
-  struct bpmf_prior prior; /* of the last draw */
-  double *mean;            /* mu, `rank` of them */
-  double *sums;            /* of all blocks */
+  struct bpmf_prior prior;           /* of the last draw */
+  double *mean;                      /* mu, `rank` of them */
+  double *sums;                      /* of all blocks */
   double *root, *bartlett, *product; /* rank x rank each */
   double *center, *noise;            /* rank each */
 };

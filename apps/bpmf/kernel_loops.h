@@ -46,12 +46,10 @@ BPMF_INLINE void gram_block(const double *panel, size_t count, size_t width, siz
 BPMF_INLINE void gram_loops(const double *panel, const float *values, size_t count, size_t width, double factor,
                             double *matrix, double *vector) {
   for (size_t row = 0; row < width; row += 8)
-    for (size_t column = row; column < width; column += 4)
-      gram_block(panel, count, width, row, column, factor, matrix);
+    for (size_t column = row; column < width; column += 4) gram_block(panel, count, width, row, column, factor, matrix);
   for (size_t column = 0; values && column < width; column += 4) {
     bpmf_doubles4 sum = {0};
-    for (size_t n = 0; n < count; n++)
-      sum += (double)values[n] * *(const bpmf_doubles4 *)(panel + n * width + column);
+    for (size_t n = 0; n < count; n++) sum += (double)values[n] * *(const bpmf_doubles4 *)(panel + n * width + column);
     *(bpmf_doubles4 *)(vector + column) += factor * sum;
   }
 }
@@ -91,7 +89,8 @@ BPMF_INLINE void solve_loops(const double *matrix, const double *inverse, const 
   for (size_t i = 0; i < width; i++) { /* R'y = x, column by column */
     double y = x[i] * inverse[i];
     const double *row = matrix + i * width;
-    for (size_t c = i & ~(size_t)3; c < width; c += 4) *(bpmf_doubles4 *)(x + c) -= y * *(const bpmf_doubles4 *)(row + c);
+    for (size_t c = i & ~(size_t)3; c < width; c += 4)
+      *(bpmf_doubles4 *)(x + c) -= y * *(const bpmf_doubles4 *)(row + c);
     x[i] = y;
   }
   for (size_t i = 0; i < width; i++) x[i] += noise[i];
@@ -120,7 +119,7 @@ static BPMF_TARGET float dot_any(const float *a, const float *b, size_t width) {
 
 /* The functions of one width, which the compiler knows. */
 #define BPMF_FUNCTIONS(known)                                                                                          \
-  static BPMF_TARGET void gram_##known(const double *panel, const float *values, size_t count, size_t width,            \
+  static BPMF_TARGET void gram_##known(const double *panel, const float *values, size_t count, size_t width,           \
                                        double factor, double *matrix, double *vector) {                                \
     (void)width;                                                                                                       \
     gram_loops(panel, values, count, known, factor, matrix, vector);                                                   \

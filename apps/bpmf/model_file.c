@@ -30,11 +30,10 @@ static json_t *make_header(const struct pawl_bpmf_model *model) {
       "ratings", (json_int_t)about->ratings, "test_ratings", (json_int_t)about->test_ratings, "samples",
       (json_int_t)about->samples, "iterations", (json_int_t)about->iterations, "burn_in", (json_int_t)about->burn_in,
       "alpha", apps_json_number(about->alpha), "mean", apps_json_number(about->mean), "lowest",
-      apps_json_number(about->lowest), "highest", apps_json_number(about->highest), "seed",
-      apps_json_wide(about->seed), "train_rmse", apps_json_number(about->train_rmse), "test_rmse",
-      apps_json_number(about->test_rmse), "user_bytes", (json_int_t)model->names[BPMF_USERS].size, "item_bytes",
-      (json_int_t)model->names[BPMF_ITEMS].size, "rated", (json_int_t)model->starts[about->users], "written_by",
-      json_sprintf("pawl %s", pawl_version()));
+      apps_json_number(about->lowest), "highest", apps_json_number(about->highest), "seed", apps_json_wide(about->seed),
+      "train_rmse", apps_json_number(about->train_rmse), "test_rmse", apps_json_number(about->test_rmse), "user_bytes",
+      (json_int_t)model->names[BPMF_USERS].size, "item_bytes", (json_int_t)model->names[BPMF_ITEMS].size, "rated",
+      (json_int_t)model->starts[about->users], "written_by", json_sprintf("pawl %s", pawl_version()));
 }
 
 pawl_status bpmf_model_fill(FILE *file, const void *context) {

@@ -175,8 +175,7 @@ static void test_recommendations_leave_out_what_the_user_has_rated(void **state)
     assert_int_equal(count, info.items - rated);
     for (size_t c = 0; c < count; c++) {
       if (c) assert_true(choices[c].prediction.mean <= choices[c - 1].prediction.mean);
-      for (uint64_t i = 0; i < info.count; i++)
-        assert_false(list[i].user == user && list[i].item == choices[c].item);
+      for (uint64_t i = 0; i < info.count; i++) assert_false(list[i].user == user && list[i].item == choices[c].item);
     }
     struct pawl_bpmf_choice best;
     assert_int_equal(pawl_bpmf_recommend(model, user, 1, &best, &count), PAWL_OK);

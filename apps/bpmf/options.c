@@ -48,8 +48,9 @@ static bool check(const struct pawl_bpmf_options *is, char *error) {
 bool bpmf_options_resolve(const struct pawl_bpmf_options *options, struct pawl_bpmf_options *is_out, char *error) {
   struct pawl_bpmf_options is = defaults;
   if (!apps_sized_read(options, &is, sizeof is))
-    return bad(error, "struct pawl_bpmf_options was not initialised with pawl_bpmf_options_init, or sets an option that "
-                      "this version of pawl does not know");
+    return bad(error,
+               "struct pawl_bpmf_options was not initialised with pawl_bpmf_options_init, or sets an option that "
+               "this version of pawl does not know");
   if (is.burn_in == PAWL_BPMF_BURN_IN_AUTO) is.burn_in = is.iterations / 2 < BURN_IN ? is.iterations / 2 : BURN_IN;
   if (is.threads == 0) is.threads = bpmf_crew_processors();
   *is_out = is;

@@ -7,8 +7,8 @@
 /* --- normal ---------------------------------------------------------------------------------------------- */
 
 #define LAYERS 128
-#define TAIL 3.442619855899         /* where the tail begins */
-#define AREA 9.91256303526217e-3    /* of each layer */
+#define TAIL 3.442619855899      /* where the tail begins */
+#define AREA 9.91256303526217e-3 /* of each layer */
 
 /* Layer i reaches from 0 to edge[i]; layer 0 is the base with the tail. ratio[i] = edge[i + 1] / edge[i]. */
 static double edge[LAYERS + 1], ratio[LAYERS];

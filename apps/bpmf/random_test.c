@@ -67,8 +67,10 @@ static void test_streams_of_neighbours_are_independent(void **state) {
   enum { ROWS = 200000 };
   bpmf_random_prepare();
   for (uint64_t row = 0; row < ROWS; row++) {
-    struct bpmf_random here = bpmf_random_of(1, BPMF_FOR_ROWS, 0, 5, row), next = bpmf_random_of(1, BPMF_FOR_ROWS, 0, 5, row + 1),
-                       later = bpmf_random_of(1, BPMF_FOR_ROWS, 0, 6, row), other = bpmf_random_of(1, BPMF_FOR_ROWS, 1, 5, row);
+    struct bpmf_random here = bpmf_random_of(1, BPMF_FOR_ROWS, 0, 5, row),
+                       next = bpmf_random_of(1, BPMF_FOR_ROWS, 0, 5, row + 1),
+                       later = bpmf_random_of(1, BPMF_FOR_ROWS, 0, 6, row),
+                       other = bpmf_random_of(1, BPMF_FOR_ROWS, 1, 5, row);
     double x = bpmf_normal(&here);
     across_rows += x * bpmf_normal(&next) / ROWS;
     across_iterations += x * bpmf_normal(&later) / ROWS;

@@ -149,8 +149,8 @@ static struct moments sample(uint64_t draws) {
   assert_true(bpmf_scratch_init(&scratch, 8));
   v[0] = v[8] = 1;
   for (uint64_t t = 0; t < draws; t++) {
-    assert_true(bpmf_row_draw(&to_user, (struct bpmf_rated){items, values, 2}, bpmf_random_of(8, BPMF_FOR_ROWS, 0, t, 0),
-                              &scratch, u));
+    assert_true(bpmf_row_draw(&to_user, (struct bpmf_rated){items, values, 2},
+                              bpmf_random_of(8, BPMF_FOR_ROWS, 0, t, 0), &scratch, u));
     for (uint32_t j = 0; j < 2; j++)
       assert_true(bpmf_row_draw(&to_item, (struct bpmf_rated){&user, &values[j], 1},
                                 bpmf_random_of(8, BPMF_FOR_ROWS, 1, t, j), &scratch, v + 8 * j));
@@ -255,8 +255,9 @@ static void measure_joint(const struct joint *is, double statistics[STATISTICS])
 
 static void check_joint(uint32_t rank, double alpha) {
   static const char *const names[STATISTICS] = {
-      "log of Lambda of users", "mu of users", "small users", "users of one sign", "log of Lambda of items",
-      "mu of items",            "small items", "items of one sign", "squared error"};
+      "log of Lambda of users", "mu of users", "small users", "users of one sign",
+      "log of Lambda of items", "mu of items", "small items", "items of one sign",
+      "squared error"};
   enum { REPLICATES = 100000, STEPS = 2 };
   double sums[STATISTICS] = {0}, squares[STATISTICS] = {0};
   struct joint is;

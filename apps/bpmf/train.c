@@ -86,8 +86,7 @@ static pawl_status make_model(struct bpmf_run *run) {
 static pawl_status prepare(struct bpmf_run *run, const struct pawl_ratings *ratings, const struct pawl_ratings *test) {
   if (test && run->is.test_share > 0)
     return apps_say(run->error, PAWL_INVALID, "test ratings are given, so no share of the others can be taken");
-  pawl_status status =
-      bpmf_data_init(&run->data, ratings, test, run->is.test_share, run->is.seed, run->error);
+  pawl_status status = bpmf_data_init(&run->data, ratings, test, run->is.test_share, run->is.seed, run->error);
   if (status) return status;
   if (bpmf_sampler_init(&run->sampler, &run->data, run->is.rank, run->is.alpha, run->is.seed, run->is.threads, NULL) ||
       !bpmf_measure_init(&run->tests, &run->sampler, false, run->data.test_count) ||
@@ -115,8 +114,7 @@ static void conclude(struct bpmf_run *run) {
   result->threads = run->is.threads;
   result->kernel = run->sampler.kernel->name;
   result->seconds = apps_seconds_since(run->begun_ns);
-  result->ratings_per_s =
-      (double)run->data.count * (double)run->iterations_here / fmax(result->sample_s, 1e-9);
+  result->ratings_per_s = (double)run->data.count * (double)run->iterations_here / fmax(result->sample_s, 1e-9);
   if (about->samples == 0) keep_sample(run); /* interrupted during the burn-in, or before the first sample to keep */
 }
 

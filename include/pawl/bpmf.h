@@ -46,14 +46,14 @@ struct pawl_bpmf_model;
 struct pawl_bpmf_about {
   uint32_t rank;
   uint32_t users, items;
-  uint64_t ratings;            /* number of training ratings */
-  uint64_t test_ratings;       /* number of test ratings */
-  uint32_t samples;            /* that the model keeps */
-  uint64_t iterations;         /* number of iterations of training */
-  uint64_t burn_in;            /* iterations at the beginning that are no samples */
-  double alpha;                /* precision of a rating */
-  double mean;                 /* of the training ratings */
-  double lowest, highest;      /* training rating; predictions are between them */
+  uint64_t ratings;       /* number of training ratings */
+  uint64_t test_ratings;  /* number of test ratings */
+  uint32_t samples;       /* that the model keeps */
+  uint64_t iterations;    /* number of iterations of training */
+  uint64_t burn_in;       /* iterations at the beginning that are no samples */
+  double alpha;           /* precision of a rating */
+  double mean;            /* of the training ratings */
+  double lowest, highest; /* training rating; predictions are between them */
   uint64_t seed;
   double train_rmse, test_rmse; /* of the mean over all samples; NAN: not known */
 };
@@ -108,28 +108,28 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_bpmf_recommend(const struct pawl_bpmf_mo
 /* --- training ------------------------------------------------------------------------------------------- */
 
 struct pawl_bpmf_progress {
-  uint64_t iteration, iterations; /* from 1 */
-  bool is_burn_in;                /* this iteration is no sample */
-  double train_rmse, test_rmse;   /* of this iteration's U and V alone; NAN: not measured */
+  uint64_t iteration, iterations;         /* from 1 */
+  bool is_burn_in;                        /* this iteration is no sample */
+  double train_rmse, test_rmse;           /* of this iteration's U and V alone; NAN: not measured */
   double mean_train_rmse, mean_test_rmse; /* of the mean prediction of all samples so far; NAN before the first */
-  double seconds;                 /* since the beginning */
-  double ratings_per_s;           /* of this iteration, without measuring */
+  double seconds;                         /* since the beginning */
+  double ratings_per_s;                   /* of this iteration, without measuring */
 };
 
 struct pawl_bpmf_result {
-  const char *why;     /* "iterations", "interrupted" */
-  uint64_t iterations; /* complete ones, with those before a checkpoint */
-  uint64_t samples;    /* iterations after the burn-in */
+  const char *why;                                               /* "iterations", "interrupted" */
+  uint64_t iterations;                                           /* complete ones, with those before a checkpoint */
+  uint64_t samples;                                              /* iterations after the burn-in */
   double train_rmse, test_rmse, mean_train_rmse, mean_test_rmse; /* as in the last progress */
-  uint64_t test_ratings;               /* that were predicted */
-  uint64_t test_unknown;               /* test ratings that were left out: their user or item has no training rating */
-  char first_unknown[PAWL_BPMF_TEXT];  /* the first of them, as `file:line: problem`; "" if there is none */
-  uint64_t resumed;                    /* iterations that the checkpoint had */
-  uint32_t threads;                    /* as they were used */
-  const char *kernel;                  /* name of the arithmetic that was used, for measurements */
-  double seconds;                      /* all of it */
-  double sample_s;                     /* sampling only */
-  double ratings_per_s;                /* training ratings times iterations per second of sample_s */
+  uint64_t test_ratings;                                         /* that were predicted */
+  uint64_t test_unknown;              /* test ratings that were left out: their user or item has no training rating */
+  char first_unknown[PAWL_BPMF_TEXT]; /* the first of them, as `file:line: problem`; "" if there is none */
+  uint64_t resumed;                   /* iterations that the checkpoint had */
+  uint32_t threads;                   /* as they were used */
+  const char *kernel;                 /* name of the arithmetic that was used, for measurements */
+  double seconds;                     /* all of it */
+  double sample_s;                    /* sampling only */
+  double ratings_per_s;               /* training ratings times iterations per second of sample_s */
 };
 
 struct pawl_bpmf_options {

@@ -89,8 +89,7 @@ static pawl_status read_lines(struct ratings_text *text, const char *at, const c
 /* --- files ----------------------------------------------------------------------------------------------- */
 
 static bool add_path(struct pawl_ratings *ratings, const char *path) {
-  struct pwi_ratings_file *files =
-      pwi_resize_array(ratings->files, ratings->file_count + 1, sizeof *ratings->files);
+  struct pwi_ratings_file *files = pwi_resize_array(ratings->files, ratings->file_count + 1, sizeof *ratings->files);
   if (!files) return false;
   ratings->files = files;
   files[ratings->file_count] = (struct pwi_ratings_file){pwi_copy_string(path), ratings->info.count};
@@ -139,7 +138,8 @@ static int by_pair(const void *a, const void *b) {
   return one->position < other->position ? -1 : one->position > other->position;
 }
 
-static pawl_status refuse(const struct pawl_ratings *ratings, const struct rating_order *first, struct pwi_fault *fault) {
+static pawl_status refuse(const struct pawl_ratings *ratings, const struct rating_order *first,
+                          struct pwi_fault *fault) {
   uint64_t line, before;
   const char *early = pwi_ratings_place(ratings, first[0].position, &before);
   const char *path = pwi_ratings_place(ratings, first[1].position, &line);

@@ -60,7 +60,8 @@ static void test_movielens_csv_is_read_with_its_header(void **state) {
   check("userId,movieId,rating,timestamp\n1,31,2.5,1260759144\n1,1029,3.0,1260759179\n7,31,4,1\n",
         "1/31=2.5 1/1029=3 7/31=4");
   check("1,31,2.5\r\n2,31,3\r\n", "1/31=2.5 2/31=3"); /* without a header, and with the line breaks of Windows */
-  check("\xef\xbb\xbfuser_id,item_id,Rating\nann,\"Boy, The\",-1e2\nann,\"a \"\"b\"\"\",0", "ann/Boy, The=-100 ann/a \"b\"=0");
+  check("\xef\xbb\xbfuser_id,item_id,Rating\nann,\"Boy, The\",-1e2\nann,\"a \"\"b\"\"\",0",
+        "ann/Boy, The=-100 ann/a \"b\"=0");
 }
 
 static void test_triples_are_separated_by_tabs_blanks_or_colons(void **state) {
@@ -141,7 +142,8 @@ static void test_bad_matrices_are_refused(void **state) {
   check_bad(REAL "2 2 1\n1 1\n", "ratings:3: expected user, item and rating, found 2 fields");
   check_bad(REAL "2 2 3\n1 1 5\n1 2 5\n", "ratings: the head states 3 entries, but the file has 2");
   check_bad(REAL "% no more\n2 2\n1 1 5\n", "ratings:3: expected the numbers of rows, columns and entries");
-  check_bad("%%MatrixMarket matrix\n2 2 1\n1 1 5\n", "ratings:1: expected '%%MatrixMarket matrix coordinate real general'");
+  check_bad("%%MatrixMarket matrix\n2 2 1\n1 1 5\n",
+            "ratings:1: expected '%%MatrixMarket matrix coordinate real general'");
   check_bad_with(REAL, &options, PAWL_TRUNCATED, "ratings:2: the file ends before the line of sizes");
   check_bad_with("%%MatrixMarket matrix array real general\n2 2\n1\n", &options, PAWL_UNSUPPORTED,
                  "ratings:1: only coordinate matrices can be read");
@@ -178,7 +180,8 @@ static void test_duplicates_are_refused_replaced_or_merged(void **state) {
   struct pawl_ratings_options options = rating_options();
   const char *text = "1,2,3\n1,3,1\n2,2,4\n1,2,5\n1,2,1\n";
   char wanted[1200];
-  snprintf(wanted, sizeof wanted, "ratings:4: user 1 rates item 2 again, first at %s:1; choose with --duplicates last or mean",
+  snprintf(wanted, sizeof wanted,
+           "ratings:4: user 1 rates item 2 again, first at %s:1; choose with --duplicates last or mean",
            path_of("ratings"));
   check_bad_with(text, &options, PAWL_EXISTS, wanted);
   options.duplicates = PAWL_RATINGS_LAST;
@@ -260,8 +263,9 @@ static void test_titles_are_found_by_id(void **state) {
   struct pwi_fault fault = {""};
   const char *const ids[] = {"11", "2", "99"};
   char *titles[3];
-  const char *path = write_text("movies.csv", "movieId,title,genres\n1,Toy Story (1995),Comedy\n2,\"Boy, The \"\"x\"\"\",\n"
-                                              "11,Heat,Action\n11,Again,\n");
+  const char *path =
+      write_text("movies.csv", "movieId,title,genres\n1,Toy Story (1995),Comedy\n2,\"Boy, The \"\"x\"\"\",\n"
+                               "11,Heat,Action\n11,Again,\n");
   assert_int_equal(pwi_titles_find(path, ids, 3, titles, &fault), PAWL_OK);
   assert_string_equal(titles[0], "Heat");
   assert_string_equal(titles[1], "Boy, The \"x\"");

@@ -219,8 +219,8 @@ static const struct pwi_command command_show = {
     .arguments = "MODEL",
     .summary = "print the options of a model and its largest weights",
     .text = "Prints the options that a linear model was trained with, and its weights with\n"
-            "the largest absolute values; or the tensors of a convolutional net; or the size\n"
-            "and the errors of factorised ratings.\n\n"
+            "the largest absolute values; or the tensors of a convolutional net; or the\n"
+            "size and the errors of factorised ratings.\n\n"
             "  pawl model show spam.model --vocabulary words.txt --top 50\n",
     .options = show_options,
     .run = run_show,

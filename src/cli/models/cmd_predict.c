@@ -54,8 +54,8 @@ struct predict_run {
   bool has_row_options;                 /* an option was given that images do not have */
   bool has_other_options;               /* an option was given that ratings do not have */
   enum pawl_ratings_format ratings_format;
-  struct pawl_linear_model *model;      /* NULL before it is read */
-  struct pawl_linear_about about;       /* of the model */
+  struct pawl_linear_model *model; /* NULL before it is read */
+  struct pawl_linear_about about;  /* of the model */
   struct pawl_linear_point penalty;
   struct pawl_data *data;
   struct pwi_spool spool;

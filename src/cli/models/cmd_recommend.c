@@ -21,9 +21,9 @@ struct recommend {
   struct pawl_bpmf_model *model;
   struct pawl_bpmf_choice *choices;
   size_t count;
-  size_t rated;      /* items that the user has rated */
-  const char **ids;  /* of the items */
-  char **titles;     /* NULL: none */
+  size_t rated;     /* items that the user has rated */
+  const char **ids; /* of the items */
+  char **titles;    /* NULL: none */
 };
 
 /* --- finding ------------------------------------------------------------------------------------------------------ */
@@ -40,8 +40,7 @@ static int choose(struct recommend *is) {
   is->choices = pwi_alloc_zero(top, sizeof *is->choices);
   is->ids = pwi_alloc_zero(top, sizeof *is->ids);
   is->titles = pwi_alloc_zero(top, sizeof *is->titles);
-  if (!is->choices || !is->ids || !is->titles ||
-      pawl_bpmf_recommend(is->model, user, top, is->choices, &is->count))
+  if (!is->choices || !is->ids || !is->titles || pawl_bpmf_recommend(is->model, user, top, is->choices, &is->count))
     return pwi_cli_failure(is->command, "out of memory");
   for (size_t i = 0; i < is->count; i++) is->ids[i] = pawl_bpmf_model_item(is->model, is->choices[i].item);
   return PWI_EXIT_OK;
@@ -85,7 +84,8 @@ static int run(struct recommend *is, const char *path) {
   if (pawl_bpmf_model_read(path, &is->model, error)) return pwi_cli_failure(is->command, "%s", error);
   int exit_code = choose(is);
   if (exit_code == PWI_EXIT_OK) exit_code = find_titles(is);
-  if (exit_code == PWI_EXIT_OK && is->json) exit_code = print_json(is);
+  if (exit_code == PWI_EXIT_OK && is->json)
+    exit_code = print_json(is);
   else if (exit_code == PWI_EXIT_OK)
     print_table(is);
   for (size_t i = 0; is->titles && i < is->count; i++) pwi_free(is->titles[i]);

@@ -119,8 +119,8 @@ static const struct pwi_command command_bpmf = {
     .run = pwi_train_bpmf_run,
 };
 
-static const struct pwi_command *const children[] = {&command_logistic, &command_svm, &command_linear,
-                                                     &command_lda,      &command_cnn, &command_bpmf, NULL};
+static const struct pwi_command *const children[] = {
+    &command_logistic, &command_svm, &command_linear, &command_lda, &command_cnn, &command_bpmf, NULL};
 
 const struct pwi_command pwi_command_train = {
     .name = "train",

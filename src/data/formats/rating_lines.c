@@ -73,9 +73,7 @@ static bool bad(struct pwi_rating_line *line, const char *format, ...) {
   return false;
 }
 
-static int shown(struct pwi_field field) {
-  return field.end - field.begin > 32 ? 32 : (int)(field.end - field.begin);
-}
+static int shown(struct pwi_field field) { return field.end - field.begin > 32 ? 32 : (int)(field.end - field.begin); }
 
 static bool check_name(struct pwi_rating_line *line, struct pwi_field field, const char *what) {
   size_t size = (size_t)(field.end - field.begin);
@@ -113,7 +111,8 @@ static bool read_index(struct pwi_rating_line *line, struct pwi_field *field, ui
 bool pwi_rating_line_parse(const struct pwi_rating_rule *rule, const char *begin, const char *end,
                            struct pwi_rating_line *line) {
   struct pwi_field fields[FIELDS];
-  int count = pwi_rating_fields(rule->separator, begin, end, fields), wanted = rule->values_optional || rule->is_pattern ? 2 : 3;
+  int count = pwi_rating_fields(rule->separator, begin, end, fields),
+      wanted = rule->values_optional || rule->is_pattern ? 2 : 3;
   if (count < 0) return bad(line, "a quote is not closed, or text follows it");
   if (count < wanted)
     return bad(line, "expected user, item and rating, found %d field%s", count, count == 1 ? "" : "s");
@@ -149,8 +148,7 @@ static pawl_status read_banner(const char *begin, const char *end, struct pwi_ra
   rule->is_pattern = is_word(words[3], "pattern");
   if (!rule->is_pattern && !is_word(words[3], "real") && !is_word(words[3], "integer"))
     return say(why_out, PAWL_UNSUPPORTED, "only matrices of reals or integers can be read");
-  if (rule->is_pattern && !rule->values_optional)
-    return say(why_out, PAWL_UNSUPPORTED, "a pattern has no ratings");
+  if (rule->is_pattern && !rule->values_optional) return say(why_out, PAWL_UNSUPPORTED, "a pattern has no ratings");
   if (!is_word(words[4], "general"))
     return say(why_out, PAWL_UNSUPPORTED, "only general matrices can be read, and no symmetric ones");
   return PAWL_OK;

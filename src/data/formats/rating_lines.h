@@ -19,13 +19,13 @@
 /* How the lines of one file are read. */
 struct pwi_rating_rule {
   enum pawl_ratings_format format;
-  char separator;              /* ',' or '\t'; ' ' for any run of blanks; ':' for "::" */
-  bool values_optional;        /* set by the caller */
-  bool is_pattern;             /* mtx: the entries have no values */
-  uint64_t rows, columns;      /* mtx: the highest indices */
-  uint64_t entries;            /* mtx: number of entries that the head states */
-  size_t head_size;            /* bytes before the first rating */
-  uint64_t head_lines;         /* lines in them */
+  char separator;         /* ',' or '\t'; ' ' for any run of blanks; ':' for "::" */
+  bool values_optional;   /* set by the caller */
+  bool is_pattern;        /* mtx: the entries have no values */
+  uint64_t rows, columns; /* mtx: the highest indices */
+  uint64_t entries;       /* mtx: number of entries that the head states */
+  size_t head_size;       /* bytes before the first rating */
+  uint64_t head_lines;    /* lines in them */
 };
 
 /* One rating. Fields point into the line; a double quote inside a quoted field is doubled. */

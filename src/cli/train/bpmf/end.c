@@ -35,12 +35,12 @@ json_t *pwi_train_bpmf_json(const struct pawl_bpmf_progress *is) {
 
 static void add_reading(const struct pwi_train_bpmf_end *end, json_t *object) {
   const struct pawl_bpmf_result *result = end->result;
-  json_t *more = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "skipped", (json_int_t)end->read.skipped,
-                           "duplicates", (json_int_t)end->read.duplicates, "test_skipped",
-                           (json_int_t)end->test_read.skipped, "test_duplicates",
-                           (json_int_t)end->test_read.duplicates, "test_unknown", (json_int_t)result->test_unknown,
-                           "resumed", (json_int_t)result->resumed, "threads", (json_int_t)result->threads, "kernel",
-                           result->kernel, "total_seconds", pwi_train_json_number(end->seconds));
+  json_t *more =
+      json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:o}", "skipped", (json_int_t)end->read.skipped, "duplicates",
+                (json_int_t)end->read.duplicates, "test_skipped", (json_int_t)end->test_read.skipped, "test_duplicates",
+                (json_int_t)end->test_read.duplicates, "test_unknown", (json_int_t)result->test_unknown, "resumed",
+                (json_int_t)result->resumed, "threads", (json_int_t)result->threads, "kernel", result->kernel,
+                "total_seconds", pwi_train_json_number(end->seconds));
   (void)json_object_update(object, more);
   json_decref(more);
 }

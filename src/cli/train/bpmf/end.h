@@ -11,9 +11,9 @@ struct pwi_train_bpmf_end {
   const struct pwi_train_bpmf_options *options;
   const struct pawl_bpmf_model *model;
   const struct pawl_bpmf_result *result;
-  const char *output;                         /* path of the model */
-  struct pawl_ratings_info read, test_read;   /* of the files; test_read is zero without --test */
-  double seconds;                             /* since the start of the command */
+  const char *output;                       /* path of the model */
+  struct pawl_ratings_info read, test_read; /* of the files; test_read is zero without --test */
+  double seconds;                           /* since the start of the command */
 };
 
 /* Prints the JSON object to standard output. Returns the exit code. */

@@ -65,7 +65,8 @@ static void tell_info(struct bpmf_train *train, const struct pawl_ratings *ratin
   }
   if (info.duplicates > 0) {
     snprintf(line, sizeof line, "%" PRIu64 " duplicate ratings were %s", info.duplicates,
-             train->options.reading.duplicates == PAWL_RATINGS_MEAN ? "merged by their mean" : "replaced by later ones");
+             train->options.reading.duplicates == PAWL_RATINGS_MEAN ? "merged by their mean"
+                                                                    : "replaced by later ones");
     pwi_train_run_tell(&train->run, line);
   }
 }
@@ -117,11 +118,8 @@ static pawl_status write_model(void *context, const char *path, bool is_rescue, 
 
 static int print_result(const struct bpmf_train *train, const struct pawl_bpmf_model *model,
                         const struct pawl_bpmf_result *result) {
-  struct pwi_train_bpmf_end end = {.options = &train->options,
-                                   .model = model,
-                                   .result = result,
-                                   .output = train->output,
-                                   .seconds = train->seconds};
+  struct pwi_train_bpmf_end end = {
+      .options = &train->options, .model = model, .result = result, .output = train->output, .seconds = train->seconds};
   pawl_ratings_info(train->ratings, &end.read);
   if (train->test) pawl_ratings_info(train->test, &end.test_read);
   if (train->options.base.json) return pwi_train_bpmf_end_json(&end);
