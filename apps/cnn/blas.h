@@ -1,7 +1,6 @@
 /* Products of matrices by OpenBLAS.
  *
- * OpenBLAS without threads of its own (Debian's libopenblas-serial) may be called by one thread at a time, so a lock
- * guards it. An OpenBLAS with threads is told how many to use: by default one, because every worker is a process of
+ * An OpenBLAS without threads of its own is guarded by a lock (apps/common/blas.h). An OpenBLAS with threads is told how many to use: by default one, because every worker is a process of
  * its own and the machine has only so many processors.
  */
 #ifndef CNN_BLAS_H

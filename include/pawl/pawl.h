@@ -17,6 +17,7 @@
  *   data.h      labelled rows, and documents, read from files
  *   words.h     vocabularies
  *   images.h    labelled images, read from files
+ *   ratings.h   ratings of items by users, read from files
  *   job.h       a scheduler and its workers
  *   range.h     a range of keys
  *   status.h    the status that every fallible call returns
@@ -24,8 +25,9 @@
  *   memory.h    the memory allocator
  *   version.h   the version of pawl
  *
- * Four headers are not included: function.h is for authors of server functions; linear_model.h, linear models,
- * lda.h, topic models, and cnn.h, convolutional nets, are learning methods built on the rest.
+ * Five headers are not included: function.h is for authors of server functions; linear_model.h, linear models,
+ * lda.h, topic models, cnn.h, convolutional nets, and bpmf.h, factorised ratings, are learning methods built on the
+ * rest.
  *
  * OPTION STRUCTS begin with their size, which their init function sets: call it first, then set the options that
  * differ. So a program works with a later library whose structs have grown at the end. A struct that was not
@@ -59,6 +61,7 @@
 #include <pawl/peer.h>
 #include <pawl/policy.h>
 #include <pawl/range.h>
+#include <pawl/ratings.h>
 #include <pawl/reduce.h>
 #include <pawl/session.h>
 #include <pawl/sketch.h>

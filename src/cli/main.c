@@ -23,13 +23,9 @@ static void print_group(const char *title, const struct pwi_command *const *grou
 
 static void print_overview(void) {
   static const struct pwi_command *const first[] = {&pwi_command_demo, NULL};
-  static const struct pwi_command *const learn[] = {&pwi_command_train,
-                                                    &pwi_command_worker,
-                                                    &pwi_command_predict,
-                                                    &pwi_command_model,
-                                                    &pwi_command_lda,
-                                                    &pwi_command_convert,
-                                                    NULL};
+  static const struct pwi_command *const learn[] = {
+      &pwi_command_train, &pwi_command_worker, &pwi_command_predict, &pwi_command_recommend,
+      &pwi_command_model, &pwi_command_lda,    &pwi_command_convert, NULL};
   static const struct pwi_command *const machine[] = {&pwi_command_env, &pwi_command_version, &pwi_command_completion,
                                                       NULL};
   static const struct pwi_command *const cluster[] = {&pwi_command_manager,      &pwi_command_server,

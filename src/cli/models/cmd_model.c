@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pawl/bpmf.h>
 #include <pawl/cnn.h>
 #include <pawl/linear_model.h>
 
 #include "base/json.h"
 #include "base/memory.h"
 #include "cli/cli.h"
+#include "cli/models/model_bpmf.h"
 #include "cli/models/model_cnn.h"
 
 #define LETTER_VOCABULARY 300
@@ -196,6 +198,7 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, 1)) return args.exit_code;
   show.path = argv[args.rest];
   if (pawl_cnn_model_is(show.path)) return pwi_model_cnn_show(command, show.path, show.json);
+  if (pawl_bpmf_model_is(show.path)) return pwi_model_bpmf_show(command, show.path, show.json);
   if (pawl_linear_model_read(show.path, &model, error)) return pwi_cli_failure(command, "%s", error);
   int exit_code = show_model(&show, model);
   pawl_linear_model_destroy(model);
@@ -216,7 +219,8 @@ static const struct pwi_command command_show = {
     .arguments = "MODEL",
     .summary = "print the options of a model and its largest weights",
     .text = "Prints the options that a linear model was trained with, and its weights with\n"
-            "the largest absolute values; or the tensors of a convolutional net.\n\n"
+            "the largest absolute values; or the tensors of a convolutional net; or the\n"
+            "size and the errors of factorised ratings.\n\n"
             "  pawl model show spam.model --vocabulary words.txt --top 50\n",
     .options = show_options,
     .run = run_show,

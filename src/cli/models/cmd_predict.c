@@ -1,4 +1,5 @@
-/* `pawl predict`: predicts data with a model, and evaluates the model. Convolutional nets are in predict_cnn.c. */
+/* `pawl predict`: predicts data with a model, and evaluates the model. Convolutional nets are in predict_cnn.c,
+ * factorised ratings in predict_bpmf.c. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -7,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pawl/bpmf.h>
 #include <pawl/cnn.h>
 #include <pawl/session.h>
 
 #include "cli/cli.h"
+#include "cli/models/predict_bpmf.h"
 #include "cli/models/predict_cnn.h"
 #include "cli/models/predict_run.h"
 #include "cli/reading.h"
@@ -49,8 +52,10 @@ struct predict_run {
   bool json;
   enum pawl_images_format image_format; /* AUTO: none was given */
   bool has_row_options;                 /* an option was given that images do not have */
-  struct pawl_linear_model *model;      /* NULL before it is read */
-  struct pawl_linear_about about;       /* of the model */
+  bool has_other_options;               /* an option was given that ratings do not have */
+  enum pawl_ratings_format ratings_format;
+  struct pawl_linear_model *model; /* NULL before it is read */
+  struct pawl_linear_about about;  /* of the model */
   struct pawl_linear_point penalty;
   struct pawl_data *data;
   struct pwi_spool spool;
@@ -76,8 +81,10 @@ static const char *take_value(struct predict_run *run, int letter, const char *v
   switch (letter) {
   case LETTER_FORMAT:
     if (!pawl_images_format_parse(value, &run->image_format)) return NULL;
+    if (!pawl_ratings_format_parse(value, &run->ratings_format) && run->ratings_format != PAWL_RATINGS_CSV) return NULL;
     return pawl_data_format_parse(value, &run->reading.format)
-               ? "libsvm, vw, criteo, csv, ldac, uci, text or cache; or idx or cifar for images"
+               ? "libsvm, vw, criteo, csv, ldac, uci, text or cache; idx or cifar for images; csv, triples or mtx for "
+                 "ratings"
                : NULL;
   case LETTER_HASH_BITS:
     if (!read_count(value, 1, 62, &count)) return "a number from 1 to 62";
@@ -135,6 +142,8 @@ static bool read_options(struct predict_run *run, struct pwi_cli_args *args, int
     const char *wanted = take_switch(run, letter) ? NULL : take_value(run, letter, args->value);
     run->has_row_options |= letter != 'o' && letter != PWI_CLI_LETTER_JSON && letter != LETTER_PROBABILITIES &&
                             !(letter == LETTER_FORMAT && run->image_format);
+    run->has_other_options |= letter != 'o' && letter != PWI_CLI_LETTER_JSON && letter != LETTER_SKIP_BAD &&
+                              !(letter == LETTER_FORMAT && run->ratings_format);
     if (wanted) *exit_out = pwi_cli_bad_value(run->command, args->value, "%s", wanted);
     if (before && run->what != before)
       *exit_out = pwi_cli_usage(run->command, "--scores and --probabilities exclude each other");
@@ -399,6 +408,28 @@ static int predict_images(const struct predict_run *run, char **paths, size_t co
   return pwi_predict_cnn(&predict);
 }
 
+static int predict_ratings(const struct predict_run *run, char **paths, size_t count) {
+  if (run->has_other_options)
+    return pwi_cli_usage(run->command,
+                         "%s predicts ratings; of the options only -o, --json, --skip-bad and --format csv, triples or "
+                         "mtx apply to it",
+                         run->model_path);
+  struct pwi_predict_bpmf predict = {.command = run->command,
+                                     .model = run->model_path,
+                                     .output = run->output,
+                                     .format = run->ratings_format,
+                                     .skip_bad = run->reading.skip_bad,
+                                     .paths = (const char *const *)paths,
+                                     .count = count,
+                                     .json = run->json};
+  return pwi_predict_bpmf(&predict);
+}
+
+/* A format of ratings, for a model of another kind. */
+static bool is_ratings_format(const struct predict_run *run) {
+  return run->ratings_format == PAWL_RATINGS_TRIPLES || run->ratings_format == PAWL_RATINGS_MTX;
+}
+
 static int run_predict(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   struct predict_run run = {.command = command, .binary = -1, .unit_rows = -1, .l1 = (double)NAN, .l2 = (double)NAN};
@@ -409,6 +440,11 @@ static int run_predict(const struct pwi_command *command, int argc, char **argv)
   run.model_path = argv[args.rest];
   if (pawl_cnn_model_is(run.model_path))
     return predict_images(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
+  if (pawl_bpmf_model_is(run.model_path))
+    return predict_ratings(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
+  if (is_ratings_format(&run))
+    return pwi_cli_usage(command, "triples and mtx are formats of ratings, but %s does not predict ratings",
+                         run.model_path);
   if (run.image_format)
     return pwi_cli_usage(command, "idx and cifar are formats of images, but %s is not a convolutional net",
                          run.model_path);
@@ -429,8 +465,8 @@ static const struct pwi_cli_option options[] = {
      "write the label and the probability of the model's second label (logistic models); of a convolutional net: the "
      "label and the probabilities of all classes"},
     {LETTER_FORMAT, "format", "NAME",
-     "format of the data: libsvm, vw, criteo, csv, ldac, uci, text or cache; of images: idx or cifar (default: "
-     "detected)"},
+     "format of the data: libsvm, vw, criteo, csv, ldac, uci, text or cache; of images: idx or cifar; of ratings: csv, "
+     "triples or mtx (default: detected)"},
     {LETTER_LABEL, "label", "COLUMN",
      "csv: column of the label, by name or by number from 1 (default: as in training, else 1)"},
     {LETTER_SEPARATOR, "separator", "C",
@@ -458,9 +494,12 @@ const struct pwi_command pwi_command_predict = {
             "With -o writes the predictions, one per line, in the order of the data. Rows\n"
             "without labels are predicted too. DATA may be - for standard input. MODEL is\n"
             "in pawl's own format, LIBLINEAR's or .npy. With a convolutional net, DATA are\n"
-            "images, with or without their labels.\n\n"
+            "images, with or without their labels. With a model of 'pawl train bpmf', DATA\n"
+            "are pairs of user and item, with or without ratings; a prediction is the\n"
+            "expected rating and its standard deviation.\n\n"
             "  pawl predict spam.model test.svm.zst\n"
-            "  pawl predict spam.model 'day*.vw.gz' -o - --probabilities\n",
+            "  pawl predict spam.model 'day*.vw.gz' -o - --probabilities\n"
+            "  pawl predict movies.model pairs.csv -o -\n",
     .options = options,
     .run = run_predict,
 };

@@ -1,5 +1,7 @@
 /* `pawl train`: trains a model on this machine or on a cluster. cli/train/run.h describes a run. */
 #include "cli/cli.h"
+#include "cli/train/bpmf/options.h"
+#include "cli/train/bpmf/run.h"
 #include "cli/train/cnn_options.h"
 #include "cli/train/lda_options.h"
 #include "cli/train/methods.h"
@@ -98,14 +100,32 @@ static const struct pwi_command command_cnn = {
     .run = pwi_train_cnn_run,
 };
 
-static const struct pwi_command *const children[] = {&command_logistic, &command_svm, &command_linear,
-                                                     &command_lda,      &command_cnn, NULL};
+static const struct pwi_command command_bpmf = {
+    .name = "train bpmf",
+    .arguments = "FILE...",
+    .summary = "factorise ratings of items by users",
+    .text = "Finds a row of numbers for each user and each item such that their products\n"
+            "predict ratings: Bayesian probabilistic matrix factorisation by Gibbs sampling,\n"
+            "in this process with several threads. FILE are ratings: csv as of MovieLens\n"
+            "(user,item,rating,...), triples separated by tabs, blanks or ::, or Matrix\n"
+            "Market; they may be compressed. The same seed gives the same model with any\n"
+            "number of threads. Ctrl-C stops training and saves the model (exit code 130).\n\n"
+            "  pawl train bpmf ratings.csv --test-split 0.1 -o movies.model\n"
+            "  pawl train bpmf u1.base --test u1.test --rank 32 --iterations 500\n"
+            "  pawl recommend movies.model 42 --titles movies.csv\n",
+    .options = pwi_train_bpmf_list,
+    .run = pwi_train_bpmf_run,
+};
+
+static const struct pwi_command *const children[] = {
+    &command_logistic, &command_svm, &command_linear, &command_lda, &command_cnn, &command_bpmf, NULL};
 
 const struct pwi_command pwi_command_train = {
     .name = "train",
     .summary = "train a model on data",
     .text = "Trains a linear model on labelled rows, or a topic model on documents, with\n"
             "several processes on this machine or on a cluster, or a convolutional net on\n"
-            "images, and writes it to a file for 'pawl predict' or 'pawl lda'.\n",
+            "images, or factorises ratings, and writes the model to a file for 'pawl\n"
+            "predict', 'pawl lda' or 'pawl recommend'.\n",
     .children = children,
 };

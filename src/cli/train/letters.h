@@ -1,5 +1,5 @@
 /* The letters of the options of `pawl train`, for the lists and for cli/train/base.c, cli/train/options.c,
- * cli/train/lda_options.c and cli/train/cnn_options.c. */
+ * cli/train/lda_options.c, cli/train/cnn_options.c and cli/train/bpmf/options.c. */
 #ifndef PWI_CLI_TRAIN_LETTERS_H
 #define PWI_CLI_TRAIN_LETTERS_H
 
@@ -77,6 +77,13 @@ enum pwi_train_letter {
   PWI_TRAIN_GRAPH,
   PWI_TRAIN_MODE,
   PWI_TRAIN_AVERAGE,
+  PWI_TRAIN_RANK,
+  PWI_TRAIN_ITERATIONS,
+  PWI_TRAIN_BURN_IN,
+  PWI_TRAIN_KEEP,
+  PWI_TRAIN_TEST_SPLIT,
+  PWI_TRAIN_DUPLICATES,
+  PWI_TRAIN_NO_TRAIN_RMSE,
   PWI_TRAIN_OUTPUT = 'o',
   PWI_TRAIN_QUIET = 'q',
 };

@@ -1,0 +1,81 @@
+/* The Gibbs sampler: both sides' rows, and an iteration over them (Salakhutdinov and Mnih 2008, 3.3).
+ *
+ * Iteration t draws, in this order,
+ *
+ *   hyper-parameters of users given U(t-1),   U(t) given them and V(t-1),
+ *   hyper-parameters of items given V(t-1),   V(t) given them and U(t).
+ *
+ * The rows of a side are cut into at most BPMF_BLOCKS blocks, which depend on their number alone. A block is the unit of
+ * work of a thread. When its rows are drawn, their sums are written down for the hyper-parameters of the next
+ * iteration. Blocks never see the rows of another block of their side, so the order of blocks does not matter.
+ *
+ * THE SEAM for several processes is `struct bpmf_exchange`: a process draws some blocks of each side, and the exchange
+ * brings the rows and sums of the others. Nothing else in this folder knows who has drawn a block.
+ */
+#ifndef BPMF_SAMPLER_H
+#define BPMF_SAMPLER_H
+
+#include "apps/bpmf/crew.h"
+#include "apps/bpmf/data.h"
+#include "apps/bpmf/hyper.h"
+
+#define BPMF_BLOCKS 64 /* of a side */
+
+/* Rows of a side and the sums of its blocks. */
+struct bpmf_side {
+  const struct bpmf_ratings *ratings;
+  size_t block_rows, blocks; /* the last block may be shorter */
+  float *rows;               /* `width` floats each */
+  double *sums;              /* bpmf_sums_size doubles for each block */
+  struct bpmf_hyper hyper;
+};
+
+struct bpmf_sampler;
+
+/* Blocks that other processes draw. Each function returns when the sampler may go on. */
+struct bpmf_exchange {
+  /* Whether this process draws a block. */
+  bool (*is_mine)(void *context, int side, size_t block);
+  /* Called after this process has drawn its blocks of a side in an iteration: sends their rows and sums, and fetches
+   * those of the others into side->rows and side->sums. */
+  pawl_status (*rows)(void *context, struct bpmf_sampler *sampler, int side, uint64_t iteration);
+  void *context;
+};
+
+struct bpmf_sampler {
+  const struct bpmf_data *data;
+  const struct bpmf_kernel *kernel;
+  const struct bpmf_exchange *exchange; /* NULL: this process draws all blocks */
+  struct bpmf_crew *crew;
+  struct bpmf_scratch *scratches; /* one for each thread */
+  uint32_t rank, threads;
+  size_t width;
+  double alpha;
+  uint64_t seed;
+  uint64_t iteration; /* the last one */
+  struct bpmf_side sides[BPMF_SIDES];
+};
+
+/* Draws first rows. `kernel` NULL: the best one. PAWL_NO_MEMORY. Call fini also after a failure. */
+PAWL_MUST_USE pawl_status bpmf_sampler_init(struct bpmf_sampler *sampler, const struct bpmf_data *data, uint32_t rank,
+                                            double alpha, uint64_t seed, uint32_t threads,
+                                            const struct bpmf_kernel *kernel);
+void bpmf_sampler_fini(struct bpmf_sampler *sampler);
+
+/* Makes one iteration. PAWL_DIVERGED, and the errors of the exchange. */
+PAWL_MUST_USE pawl_status bpmf_sampler_step(struct bpmf_sampler *sampler);
+
+/* Replaces all rows, `rank` floats each, of users and then of items, as they were after `iteration`. */
+void bpmf_sampler_set(struct bpmf_sampler *sampler, const float *rows, uint64_t iteration);
+
+/* Copies all rows, as bpmf_sampler_set takes them. */
+void bpmf_sampler_get(const struct bpmf_sampler *sampler, float *rows_out);
+
+/* The predicted rating of a pair by the present rows, not limited to the range of ratings. */
+static inline double bpmf_sampler_predict(const struct bpmf_sampler *sampler, uint32_t user, uint32_t item) {
+  const float *u = sampler->sides[BPMF_USERS].rows + user * sampler->width;
+  const float *v = sampler->sides[BPMF_ITEMS].rows + item * sampler->width;
+  return sampler->data->mean + (double)sampler->kernel->dot(u, v, sampler->width);
+}
+
+#endif

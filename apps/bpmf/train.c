@@ -1,0 +1,152 @@
+/* Training: iterations, and what happens between them: errors are measured, samples kept, checkpoints written. */
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "apps/bpmf/options.h"
+#include "apps/bpmf/run.h"
+#include "apps/common/clock.h"
+#include "apps/common/memory.h"
+#include "apps/common/model_file.h"
+
+static_assert(PAWL_BPMF_TEXT == APPS_TEXT_MAX, "sentences are written by the same function");
+
+/* --- an iteration ----------------------------------------------------------------------------------------- */
+
+/* Whether sample number `n`, from 1, of `all` is one of the `kept` that a model keeps: evenly spread, the last one
+ * included. */
+static bool is_kept(uint64_t n, uint64_t all, uint64_t kept) { return n * kept / all > (n - 1) * kept / all; }
+
+static void keep_sample(struct bpmf_run *run) {
+  struct pawl_bpmf_about *about = &run->model->about;
+  bpmf_sampler_get(&run->sampler, run->model->samples + about->samples * bpmf_sample_size(about));
+  about->samples++;
+}
+
+static void measure(struct bpmf_run *run, bool is_sample) {
+  struct bpmf_rmse tests = bpmf_measure_step(&run->tests, is_sample);
+  struct bpmf_rmse training = bpmf_measure_step(&run->training, is_sample);
+  run->progress.test_rmse = tests.now;
+  run->progress.mean_test_rmse = tests.mean;
+  run->progress.train_rmse = training.now;
+  run->progress.mean_train_rmse = training.mean;
+}
+
+static pawl_status iterate(struct bpmf_run *run) {
+  struct pawl_bpmf_progress *progress = &run->progress;
+  int64_t begun = apps_now();
+  pawl_status status = bpmf_sampler_step(&run->sampler);
+  uint64_t iteration = run->sampler.iteration;
+  if (status == PAWL_DIVERGED)
+    return apps_say(run->error, status,
+                    "the numbers became too large in iteration %" PRIu64 "; scale the ratings, or use a lower alpha",
+                    iteration);
+  if (status) return apps_say(run->error, status, "iteration %" PRIu64 ": %s", iteration, pawl_status_text(status));
+  double seconds = fmax(apps_seconds_since(begun), 1e-9);
+  run->result.sample_s += seconds;
+  run->iterations_here++;
+  progress->iteration = iteration;
+  progress->is_burn_in = iteration <= run->is.burn_in;
+  progress->ratings_per_s = (double)run->data.count / seconds;
+  measure(run, !progress->is_burn_in);
+  if (!progress->is_burn_in && is_kept(iteration - run->is.burn_in, run->is.iterations - run->is.burn_in, run->room))
+    keep_sample(run);
+  progress->seconds = apps_seconds_since(run->begun_ns);
+  if (run->is.progress) run->is.progress(run->is.context, progress);
+  if (run->is.stopping) run->is_stopping = run->is.stopping(run->is.context);
+  if (run->is.checkpoint && iteration % run->is.checkpoint_every == 0) return bpmf_checkpoint_write(run);
+  return PAWL_OK;
+}
+
+/* --- before and after ------------------------------------------------------------------------------------- */
+
+static pawl_status make_model(struct bpmf_run *run) {
+  uint64_t samples = run->is.iterations - run->is.burn_in;
+  run->room = samples < run->is.keep ? (uint32_t)samples : run->is.keep;
+  struct pawl_bpmf_about about = {.rank = run->is.rank,
+                                  .users = run->data.sides[BPMF_USERS].rows,
+                                  .items = run->data.sides[BPMF_ITEMS].rows,
+                                  .ratings = run->data.count,
+                                  .test_ratings = run->data.test_count,
+                                  .samples = run->room,
+                                  .burn_in = run->is.burn_in,
+                                  .alpha = run->is.alpha,
+                                  .mean = run->data.mean,
+                                  .lowest = (double)run->data.lowest,
+                                  .highest = (double)run->data.highest,
+                                  .seed = run->is.seed};
+  if (bpmf_model_create(&run->data, &about, &run->model))
+    return apps_say(run->error, PAWL_NO_MEMORY, "no memory for %" PRIu32 " samples; keep fewer, or use a lower rank",
+                    run->room);
+  run->model->about.samples = 0;
+  return PAWL_OK;
+}
+
+static pawl_status prepare(struct bpmf_run *run, const struct pawl_ratings *ratings, const struct pawl_ratings *test) {
+  if (test && run->is.test_share > 0)
+    return apps_say(run->error, PAWL_INVALID, "test ratings are given, so no share of the others can be taken");
+  pawl_status status = bpmf_data_init(&run->data, ratings, test, run->is.test_share, run->is.seed, run->error);
+  if (status) return status;
+  if (bpmf_sampler_init(&run->sampler, &run->data, run->is.rank, run->is.alpha, run->is.seed, run->is.threads, NULL) ||
+      !bpmf_measure_init(&run->tests, &run->sampler, false, run->data.test_count) ||
+      !bpmf_measure_init(&run->training, &run->sampler, true, run->is.no_train_rmse ? 0 : run->data.count))
+    return apps_say(run->error, PAWL_NO_MEMORY, "no memory for rows of rank %" PRIu32, run->is.rank);
+  status = make_model(run);
+  if (status || !run->is.resume) return status;
+  return bpmf_checkpoint_read(run);
+}
+
+static void conclude(struct bpmf_run *run) {
+  struct pawl_bpmf_result *result = &run->result;
+  struct pawl_bpmf_about *about = &run->model->about;
+  const struct pawl_bpmf_progress *progress = &run->progress;
+  result->iterations = about->iterations = run->sampler.iteration;
+  result->why = result->iterations == run->is.iterations ? "iterations" : "interrupted";
+  result->samples = run->tests.samples;
+  result->train_rmse = progress->train_rmse;
+  result->test_rmse = progress->test_rmse;
+  result->mean_train_rmse = about->train_rmse = progress->mean_train_rmse;
+  result->mean_test_rmse = about->test_rmse = progress->mean_test_rmse;
+  result->test_ratings = run->data.test_count;
+  result->test_unknown = run->data.test_unknown;
+  memcpy(result->first_unknown, run->data.first_unknown, sizeof result->first_unknown);
+  result->threads = run->is.threads;
+  result->kernel = run->sampler.kernel->name;
+  result->seconds = apps_seconds_since(run->begun_ns);
+  result->ratings_per_s = (double)run->data.count * (double)run->iterations_here / fmax(result->sample_s, 1e-9);
+  if (about->samples == 0) keep_sample(run); /* interrupted during the burn-in, or before the first sample to keep */
+}
+
+static pawl_status train(struct bpmf_run *run) {
+  pawl_status status = PAWL_OK;
+  while (!status && run->sampler.iteration < run->is.iterations && !run->is_stopping) status = iterate(run);
+  if (!status && run->is.checkpoint && run->saved != run->sampler.iteration) status = bpmf_checkpoint_write(run);
+  if (!status) conclude(run);
+  return status;
+}
+
+pawl_status pawl_bpmf_train(const struct pawl_ratings *ratings, const struct pawl_ratings *test,
+                            const struct pawl_bpmf_options *options, struct pawl_bpmf_model **model_out,
+                            struct pawl_bpmf_result *result_out, char error[PAWL_BPMF_TEXT]) {
+  struct bpmf_run run = {.error = error, .begun_ns = apps_now()};
+  if (!bpmf_options_resolve(options, &run.is, error)) return PAWL_INVALID;
+  run.progress = (struct pawl_bpmf_progress){.iterations = run.is.iterations,
+                                             .train_rmse = (double)NAN,
+                                             .test_rmse = (double)NAN,
+                                             .mean_train_rmse = (double)NAN,
+                                             .mean_test_rmse = (double)NAN};
+  pawl_status status = prepare(&run, ratings, test);
+  if (!status) status = train(&run);
+  if (!status) {
+    *model_out = run.model;
+    *result_out = run.result;
+    run.model = NULL;
+  }
+  pawl_bpmf_model_destroy(run.model);
+  bpmf_measure_fini(&run.tests);
+  bpmf_measure_fini(&run.training);
+  bpmf_sampler_fini(&run.sampler);
+  bpmf_data_fini(&run.data);
+  return status;
+}

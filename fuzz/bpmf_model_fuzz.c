@@ -1,0 +1,78 @@
+/* Files of factorised ratings: bytes unchanged, and the same bytes as the header of a file whose first line, arrays and
+ * checksum are correct. The arrays are those of one sample of rank 1, of one user "u" and one item "i".
+ *
+ * covers: apps/bpmf/model_file.c apps/bpmf/code.c apps/bpmf/names.c
+ */
+#include "fuzz.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <xxhash.h>
+
+#include "apps/bpmf/model.h"
+
+#define HEADER_MOST 8192
+#define LINE 22 /* bytes of the first line */
+#define CHECKSUM 8
+
+static const char arrays[] = "\0\0\200\77\0\0\200\77u\0i\0\1\0\0\0\0\0\0\0"; /* 1.0, 1.0, ids, one rated item: 0 */
+#define ARRAYS (sizeof arrays - 1)
+
+static char *written(const struct pawl_bpmf_model *model, size_t *size_out) {
+  char *bytes = NULL;
+  FILE *file = open_memstream(&bytes, size_out);
+  assert(file);
+  pawl_status status = bpmf_model_fill(file, model);
+  assert(status == PAWL_OK);
+  fclose(file);
+  return bytes;
+}
+
+/* An accepted model is written and read back as the same bytes, and predicts. */
+static void check_again(const struct pawl_bpmf_model *model) {
+  struct pawl_bpmf_model *again = NULL;
+  struct pawl_bpmf_prediction prediction;
+  char why[PAWL_BPMF_TEXT] = "";
+  size_t size, other_size;
+  char *bytes = written(model, &size);
+  pawl_status status = bpmf_model_decode(bytes, size, &again, why);
+  assert(status == PAWL_OK);
+  char *other = written(again, &other_size);
+  assert(size == other_size && memcmp(bytes, other, size) == 0);
+  pawl_bpmf_predict(model, model->about.users - 1, model->about.items - 1, &prediction);
+  free(other);
+  free(bytes);
+  pawl_bpmf_model_destroy(again);
+}
+
+static void decode(const char *bytes, size_t size) {
+  struct pawl_bpmf_model *model = NULL;
+  char why[PAWL_BPMF_TEXT] = "";
+  pawl_status status = bpmf_model_decode(bytes, size, &model, why);
+  assert((status == PAWL_OK) == (model != NULL) && (status == PAWL_OK || why[0]));
+  assert(status == PAWL_OK || status == PAWL_CORRUPT || status == PAWL_TRUNCATED || status == PAWL_UNSUPPORTED ||
+         status == PAWL_MISMATCH);
+  if (model) check_again(model);
+  pawl_bpmf_model_destroy(model);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static char file[LINE + HEADER_MOST + ARRAYS + CHECKSUM + 1];
+  if (size == 0 || size > HEADER_MOST) return 0;
+  char *bytes = malloc(size + 1); /* a 0 follows a file in memory */
+  assert(bytes);
+  memcpy(bytes, data, size);
+  bytes[size] = 0;
+  decode(bytes, size);
+  free(bytes);
+
+  size_t begin = LINE + size, end = begin + ARRAYS;
+  memset(file, 0, sizeof file);
+  snprintf(file, sizeof file, "pawl-model 1 %08u\n", (unsigned)begin);
+  memcpy(file + LINE, data, size);
+  memcpy(file + begin, arrays, ARRAYS);
+  pwi_put_u64(file + end, XXH3_64bits(file, end));
+  decode(file, end + CHECKSUM);
+  return 0;
+}

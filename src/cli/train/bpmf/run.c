@@ -1,0 +1,184 @@
+/* `pawl train bpmf`: trains in this process. The method is in apps/bpmf; this file reads ratings, shows and logs
+ * iterations, and writes the model. */
+#include "cli/train/bpmf/run.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <pawl/session.h>
+
+#include "base/memory.h"
+#include "cli/spool.h"
+#include "cli/train/bpmf/end.h"
+#include "cli/train/keep.h"
+#include "cli/train/paths.h"
+#include "cli/train/run.h"
+
+struct bpmf_train {
+  struct pwi_train_run run; /* it has no session */
+  struct pwi_train_bpmf_options options;
+  struct pwi_spool spool, test_spool;  /* files of a pipe are copied */
+  struct pawl_ratings *ratings, *test; /* test NULL: none */
+  char *output;
+  char checkpoint[PATH_MAX]; /* the default name */
+  double seconds;            /* at the end of training */
+};
+
+/* --- what the method calls ---------------------------------------------------------------------------------------- */
+
+/* A line for each iteration would be too many; some stay, and on a terminal the line of the last one is redrawn. */
+static bool is_shown(const struct pawl_bpmf_progress *is) {
+  uint64_t step = is->iterations <= 20 ? 1 : is->iterations / 10;
+  return is->iteration == 1 || is->iteration == is->iterations || is->iteration % step == 0;
+}
+
+static void progress(void *context, const struct pawl_bpmf_progress *is) {
+  struct bpmf_train *train = context;
+  char line[PWI_TRAIN_LINE_MAX];
+  if (pwi_train_run_has_log(&train->run)) pwi_train_run_log(&train->run, pwi_train_bpmf_json(is));
+  if (!is_shown(is) && !pwi_train_show_is_due(&train->run.show)) return;
+  pwi_train_bpmf_line(is, line);
+  if (is_shown(is))
+    pwi_train_show_say(&train->run.show, line);
+  else
+    pwi_train_show_draw(&train->run.show, line);
+}
+
+static bool stopping(void *context) {
+  (void)context;
+  return pwi_train_run_was_interrupted();
+}
+
+/* --- before ------------------------------------------------------------------------------------------------------- */
+
+/* Tells what was left out. */
+static void tell_info(struct bpmf_train *train, const struct pawl_ratings *ratings) {
+  struct pawl_ratings_info info;
+  char line[PWI_TRAIN_LINE_MAX];
+  pawl_ratings_info(ratings, &info);
+  if (info.skipped > 0) {
+    snprintf(line, sizeof line, "skipped %" PRIu64 " bad line%s, the first: %.400s", info.skipped,
+             info.skipped == 1 ? "" : "s", pawl_ratings_first_bad(ratings));
+    pwi_train_run_tell(&train->run, line);
+  }
+  if (info.duplicates > 0) {
+    snprintf(line, sizeof line, "%" PRIu64 " duplicate ratings were %s", info.duplicates,
+             train->options.reading.duplicates == PAWL_RATINGS_MEAN ? "merged by their mean"
+                                                                    : "replaced by later ones");
+    pwi_train_run_tell(&train->run, line);
+  }
+}
+
+static int read_ratings(struct bpmf_train *train, const char *const *paths, size_t count, struct pwi_spool *spool,
+                        struct pawl_ratings **ratings_out) {
+  const struct pwi_command *command = train->options.base.command;
+  int exit_code;
+  if (!pwi_spool_init(spool, command, paths, count, train->options.base.quiet, &exit_code)) return exit_code;
+  if (pawl_ratings_read(spool->paths, count, &train->options.reading, ratings_out))
+    return pwi_cli_failure(command, "%s", pawl_error_text());
+  tell_info(train, *ratings_out);
+  return PWI_EXIT_OK;
+}
+
+static int name_files(struct bpmf_train *train) {
+  struct pwi_train_bpmf_options *options = &train->options;
+  struct pawl_bpmf_options *bpmf = &options->bpmf;
+  train->output =
+      options->base.output ? pwi_copy_string(options->base.output) : pwi_train_path_beside(options->data[0], ".model");
+  if (!train->output) return pwi_cli_failure(options->base.command, "out of memory");
+  int size = snprintf(train->checkpoint, sizeof train->checkpoint, "%s.checkpoint", train->output);
+  if (size < 0 || (size_t)size >= sizeof train->checkpoint)
+    return pwi_cli_failure(options->base.command, "the name of the model is too long");
+  bpmf->resume = options->base.resume;
+  if (!bpmf->checkpoint && (bpmf->resume || options->has_checkpoints)) bpmf->checkpoint = train->checkpoint;
+  int exit_code = pwi_train_path_output(options->base.command, train->output);
+  if (exit_code == PWI_EXIT_OK && bpmf->checkpoint)
+    exit_code = pwi_train_path_output(options->base.command, bpmf->checkpoint);
+  return exit_code;
+}
+
+static int prepare(struct bpmf_train *train) {
+  const struct pwi_train_bpmf_options *options = &train->options;
+  int exit_code = name_files(train);
+  if (exit_code == PWI_EXIT_OK)
+    exit_code = read_ratings(train, options->data, options->data_count, &train->spool, &train->ratings);
+  if (exit_code == PWI_EXIT_OK && options->test_count > 0)
+    exit_code = read_ratings(train, options->test, options->test_count, &train->test_spool, &train->test);
+  return exit_code;
+}
+
+/* --- after -------------------------------------------------------------------------------------------------------- */
+
+static pawl_status write_model(void *context, const char *path, bool is_rescue, char error[PWI_TRAIN_KEEP_TEXT]) {
+  (void)is_rescue;
+  return pawl_bpmf_model_write(context, path, error);
+}
+
+static int print_result(const struct bpmf_train *train, const struct pawl_bpmf_model *model,
+                        const struct pawl_bpmf_result *result) {
+  struct pwi_train_bpmf_end end = {
+      .options = &train->options, .model = model, .result = result, .output = train->output, .seconds = train->seconds};
+  pawl_ratings_info(train->ratings, &end.read);
+  if (train->test) pawl_ratings_info(train->test, &end.test_read);
+  if (train->options.base.json) return pwi_train_bpmf_end_json(&end);
+  if (!train->options.base.quiet) pwi_train_bpmf_end_print(&end);
+  return PWI_EXIT_OK;
+}
+
+static void tell_unknown(struct bpmf_train *train, const struct pawl_bpmf_result *result) {
+  char line[PWI_TRAIN_LINE_MAX];
+  if (result->test_unknown == 0) return;
+  snprintf(line, sizeof line, "left out %" PRIu64 " test rating%s of unknown users or items, the first: %.400s",
+           result->test_unknown, result->test_unknown == 1 ? "" : "s", result->first_unknown);
+  pwi_train_run_tell(&train->run, line);
+}
+
+static int keep(struct bpmf_train *train, struct pawl_bpmf_model *model, const struct pawl_bpmf_result *result) {
+  char error[PWI_TRAIN_KEEP_TEXT] = "", line[PWI_TRAIN_LINE_MAX];
+  if (pwi_train_keep(train->output, write_model, model, error))
+    return pwi_cli_failure(train->options.base.command, "%s", error);
+  bool is_interrupted = strcmp(result->why, "interrupted") == 0;
+  if (is_interrupted) {
+    snprintf(line, sizeof line, "the unfinished model was saved to %.400s%s", train->output,
+             train->options.bpmf.checkpoint ? "; continue with --resume" : "");
+    pwi_train_show_say(&train->run.show, line);
+  }
+  tell_unknown(train, result);
+  int printed = print_result(train, model, result);
+  return is_interrupted ? PWI_TRAIN_INTERRUPTED : printed;
+}
+
+static int learn(struct bpmf_train *train) {
+  struct pawl_bpmf_options *bpmf = &train->options.bpmf;
+  struct pawl_bpmf_model *model = NULL;
+  struct pawl_bpmf_result result;
+  char error[PAWL_BPMF_TEXT] = "";
+  bpmf->progress = progress;
+  bpmf->stopping = stopping;
+  bpmf->context = train;
+  pawl_status status = pawl_bpmf_train(train->ratings, train->test, bpmf, &model, &result, error);
+  train->seconds = pwi_train_run_conclude(&train->run, error);
+  int exit_code = status ? pwi_train_run_explain(&train->run, status, error) : keep(train, model, &result);
+  pawl_bpmf_model_destroy(model);
+  return exit_code;
+}
+
+int pwi_train_bpmf_run(const struct pwi_command *command, int argc, char **argv) {
+  struct bpmf_train train = {.output = NULL};
+  int exit_code = PWI_EXIT_OK;
+  if (!pwi_train_bpmf_options_read(&train.options, command, argc, argv, &exit_code)) return exit_code;
+  pwi_train_run_init(&train.run, &train.options.base);
+  pwi_train_run_catch();
+  exit_code = prepare(&train);
+  if (exit_code == PWI_EXIT_OK) exit_code = learn(&train);
+  fflush(stdout);
+  pwi_train_run_fini(&train.run);
+  pawl_ratings_destroy(train.ratings);
+  pawl_ratings_destroy(train.test);
+  pwi_spool_fini(&train.spool);
+  pwi_spool_fini(&train.test_spool);
+  pwi_free(train.output);
+  return exit_code;
+}
