@@ -56,76 +56,43 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_SEED, PWI_TRAIN_COUNT64, PLACE(bpmf.seed), 0, 2e19, "a whole number"},
     {PWI_TRAIN_THREADS, PWI_TRAIN_COUNT32, PLACE(bpmf.threads), 1, 1024, "a number of threads, up to 1024"},
     {PWI_TRAIN_NO_TRAIN_RMSE, PWI_TRAIN_FLAG, PLACE(bpmf.no_train_rmse), 0, 0, NULL},
+    {PWI_TRAIN_TEST, PWI_TRAIN_FILES, PLACE(test), 0, 0, NULL},
     {PWI_TRAIN_CHECKPOINT, PWI_TRAIN_TEXT, PLACE(bpmf.checkpoint), 0, 0, NULL},
     {PWI_TRAIN_CHECKPOINT_EVERY, PWI_TRAIN_COUNT64, PLACE(bpmf.checkpoint_every), 1, 1e8, "a number of iterations"},
     {0},
 };
 
-static bool read_duplicates(struct pwi_train_bpmf_options *options, const char *value) {
-  static const struct pwi_train_word words[] = {
-      {"refuse", PAWL_RATINGS_REFUSE}, {"last", PAWL_RATINGS_LAST}, {"mean", PAWL_RATINGS_MEAN}, {0}};
-  int duplicates;
-  if (!pwi_train_word_read(words, value, &duplicates)) return false;
-  options->reading.duplicates = (enum pawl_ratings_duplicates)duplicates;
-  return true;
-}
+static const struct pwi_train_word duplicates[] = {
+    {"refuse", PAWL_RATINGS_REFUSE}, {"last", PAWL_RATINGS_LAST}, {"mean", PAWL_RATINGS_MEAN}, {0}};
 
-static bool read_test(struct pwi_train_bpmf_options *options, const char *value) {
-  if (options->test_count == PWI_TRAIN_BPMF_TESTS_MAX) return false;
-  options->test[options->test_count++] = value;
-  return true;
-}
+static const struct pwi_train_choice choices[] = {
+    {PWI_TRAIN_DUPLICATES, PLACE(reading.duplicates), duplicates, "refuse, last or mean"},
+    {0},
+};
 
-static const char *read_other(struct pwi_train_bpmf_options *options, int letter, const char *value) {
-  switch (letter) {
-  case PWI_TRAIN_DUPLICATES:
-    return read_duplicates(options, value) ? NULL : "refuse, last or mean";
-  case PWI_TRAIN_TEST:
-    return read_test(options, value) ? NULL : "at most 64 files; use a pattern for more";
-  case PWI_TRAIN_FORMAT:
-    return pawl_ratings_format_parse(value, &options->reading.format) ? "csv, triples or mtx" : NULL;
-  case PWI_TRAIN_CHECKPOINT_EVERY:
-    options->has_checkpoints = true;
-    return NULL;
-  default:
-    return NULL;
-  }
-}
-
-static bool read_option(struct pwi_train_bpmf_options *options, int letter, const char *value, int *exit_out) {
-  const char *wanted = pwi_train_rules_follow(rules, options, letter, value);
-  if (!wanted) wanted = read_other(options, letter, value);
-  if (!wanted) return pwi_train_base_option(&options->base, letter, value, exit_out);
-  *exit_out = pwi_cli_bad_value(options->base.command, value, "%s", wanted);
-  return false;
+static const char *read_other(void *context, int letter, const char *value) {
+  struct pwi_train_bpmf_options *options = context;
+  if (letter == PWI_TRAIN_CHECKPOINT_EVERY) options->has_checkpoints = true;
+  if (letter != PWI_TRAIN_FORMAT) return pwi_train_choices_follow(choices, options, letter, value);
+  return pawl_ratings_format_parse(value, &options->reading.format) ? "csv, triples or mtx" : NULL;
 }
 
 static int check(const struct pwi_train_bpmf_options *options) {
   const struct pwi_command *command = options->base.command;
   char error[PAWL_BPMF_TEXT];
-  if (options->test_count > 0 && options->bpmf.test_share > 0)
+  if (options->test.count > 0 && options->bpmf.test_share > 0)
     return pwi_cli_usage(command, "test ratings come from --test or from --test-split, not from both");
   return pawl_bpmf_check(&options->bpmf, error) ? PWI_EXIT_OK : pwi_cli_usage(command, "%s", error);
 }
 
 bool pwi_train_bpmf_options_read(struct pwi_train_bpmf_options *options, const struct pwi_command *command, int argc,
                                  char **argv, int *exit_out) {
-  struct pwi_cli_args args;
-  int letter;
-  *options = (struct pwi_train_bpmf_options){.test_count = 0};
+  *options = (struct pwi_train_bpmf_options){.has_checkpoints = false};
   pwi_train_base_init(&options->base, command);
   options->base.share = PWI_TRAIN_SHARE_NONE;
   pawl_bpmf_options_init(&options->bpmf);
   pawl_ratings_options_init(&options->reading);
-  pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0)
-    if (!read_option(options, letter, args.value, exit_out)) return false;
-  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, INT32_MAX)) {
-    *exit_out = args.exit_code;
-    return false;
-  }
-  options->data = (const char *const *)argv + args.rest;
-  options->data_count = (size_t)(argc - args.rest);
+  if (!pwi_train_base_read(&options->base, rules, read_other, argc, argv, exit_out)) return false;
   *exit_out = check(options);
   return *exit_out == PWI_EXIT_OK;
 }

@@ -6,20 +6,14 @@
 
 #include "cli/cli.h"
 #include "cli/train/base.h"
-
-#define PWI_TRAIN_BPMF_TESTS_MAX 64 /* files */
+#include "cli/train/rules.h"
 
 struct pwi_train_bpmf_options {
   struct pwi_train_base base;
   struct pawl_bpmf_options bpmf; /* without callbacks, and without the default of `checkpoint` */
   struct pawl_ratings_options reading;
   bool has_checkpoints; /* --checkpoint-every was given */
-
-  /* File names as given. */
-  const char *const *data;
-  size_t data_count;
-  const char *test[PWI_TRAIN_BPMF_TESTS_MAX];
-  size_t test_count;
+  struct pwi_train_files_given test;
 };
 
 /* The options, for --help and parsing. */

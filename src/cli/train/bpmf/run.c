@@ -86,7 +86,7 @@ static int name_files(struct bpmf_train *train) {
   struct pwi_train_bpmf_options *options = &train->options;
   struct pawl_bpmf_options *bpmf = &options->bpmf;
   train->output =
-      options->base.output ? pwi_copy_string(options->base.output) : pwi_train_path_beside(options->data[0], ".model");
+      options->base.output ? pwi_copy_string(options->base.output) : pwi_train_path_beside(options->base.data[0], ".model");
   if (!train->output) return pwi_cli_failure(options->base.command, "out of memory");
   int size = snprintf(train->checkpoint, sizeof train->checkpoint, "%s.checkpoint", train->output);
   if (size < 0 || (size_t)size >= sizeof train->checkpoint)
@@ -103,9 +103,9 @@ static int prepare(struct bpmf_train *train) {
   const struct pwi_train_bpmf_options *options = &train->options;
   int exit_code = name_files(train);
   if (exit_code == PWI_EXIT_OK)
-    exit_code = read_ratings(train, options->data, options->data_count, &train->spool, &train->ratings);
-  if (exit_code == PWI_EXIT_OK && options->test_count > 0)
-    exit_code = read_ratings(train, options->test, options->test_count, &train->test_spool, &train->test);
+    exit_code = read_ratings(train, options->base.data, options->base.data_count, &train->spool, &train->ratings);
+  if (exit_code == PWI_EXIT_OK && options->test.count > 0)
+    exit_code = read_ratings(train, options->test.at, options->test.count, &train->test_spool, &train->test);
   return exit_code;
 }
 
