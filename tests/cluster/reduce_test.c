@@ -322,10 +322,6 @@ static uint32_t retirements(void) {
   return count;
 }
 
-static const struct reduce_peer *peer_of(const struct reducer *reducer, const struct reducer *other) {
-  return pwi_reduce_find(reducer->engine, reducer_id(other).id);
-}
-
 /* Starved of processor time it is silent for longer than the limit of its links. That proves nothing: the others wait
  * until its grace is over, and ask it for a sign of life. */
 static void test_a_member_that_is_silent_is_not_lost_before_its_grace_is_over(void **state) {
@@ -338,12 +334,13 @@ static void test_a_member_that_is_silent_is_not_lost_before_its_grace_is_over(vo
     team.lingers = true;
     open_scene_with(seed, 4, 10 * PWI_SIM_SECOND);
     run_until(5);
-    struct reducer *victim = &team.reducers[seed % 4], *other = &team.reducers[(seed + 1) % 4];
+    uint32_t chosen = (uint32_t)(seed % 4);
+    struct reducer *victim = &team.reducers[chosen];
     for (int64_t part = 0; part < 3; part++) {
       pwi_sim_pause(team.cluster.sim, victim->client.node, (1 + part) * 700 * MS);
       cluster_run_for(&team.cluster, 500 * MS);
-      silent += peer_of(other, victim) && peer_of(other, victim)->is_silent;
-      run_until(other->report.iteration + 20);
+      silent += peer_of((chosen + 1) % 4, chosen) && peer_of((chosen + 1) % 4, chosen)->is_silent;
+      run_until(team.reducers[(chosen + 1) % 4].report.iteration + 20);
     }
     assert_int_equal(retirements(), 0);
     for (uint32_t i = 0; i < 4; i++) {
@@ -365,7 +362,7 @@ static void test_a_member_that_computes_for_long_answers(void **state) {
     team.lingers = true;
     open_scene(seed, 3);
     run_until(2);
-    const struct reduce_peer *slow = peer_of(&team.reducers[0], &team.reducers[1]);
+    const struct reduce_peer *slow = peer_of(0, 1);
     for (int i = 0; slow->pongs == 0 && i < 300; i++) cluster_run_for(&team.cluster, 10 * MS);
     assert_true(slow->pongs > 0 && !slow->is_silent);
     run_until(4);
