@@ -366,6 +366,7 @@ static unsigned may_be_absent(const struct team *team, const uint64_t *ids, size
     for (size_t k = 0; k < team->closed_count; k++)
       if (team->closed[k] == ids[i]) mask |= 1u << i;
     if (owner && team->other_values[owner->index]) mask |= 1u << i;
+    if (owner && owner->engine && owner->engine->is_closing) mask |= 1u << i; /* and has another id since then */
   }
   return mask;
 }
