@@ -248,10 +248,23 @@ static void take_marks(const struct reducer *owner, const struct sent *sent, flo
   for (uint32_t i = 0; i < REDUCERS_MAX; i++) left[i] -= sent->values[reducer_values(owner) + BIAS + i];
 }
 
+/* A member that was declared dead sends under its new id what it has packed under the old one, if it has packed nothing
+ * since then. */
+static bool is_taken_along(const struct reducer *owner, const struct sent *sent, uint64_t id) {
+  for (size_t i = 0; i < SENT_MAX; i++) {
+    const struct sent *other = &owner->sent[i];
+    if (!other->values || other->is_last) continue;
+    if (other->id == id ? other->version <= sent->version : other->id == sent->id && other->version > sent->version)
+      return false;
+  }
+  return sent->id < id;
+}
+
 /* A version that may be used: it was sent, and is not older than the last one that was used. */
 static bool is_legal(const struct reducer *reducer, const struct reducer *owner, const struct sent *sent, uint64_t id) {
   uint64_t least = reducer->last_id[owner->index] == id ? reducer->last_used[owner->index] : 0;
-  return sent->values && sent->id == id && !sent->is_kept && !sent->is_last && sent->version >= least;
+  if (!sent->values || sent->is_kept || sent->is_last || sent->version < least) return false;
+  return sent->id == id || is_taken_along(owner, sent, id);
 }
 
 /* The remaining marks name the versions of all members that are not foreign. */
@@ -353,6 +366,7 @@ static unsigned may_be_absent(const struct team *team, const uint64_t *ids, size
     for (size_t k = 0; k < team->closed_count; k++)
       if (team->closed[k] == ids[i]) mask |= 1u << i;
     if (owner && team->other_values[owner->index]) mask |= 1u << i;
+    if (owner && owner->engine && owner->engine->is_closing) mask |= 1u << i; /* and has another id since then */
   }
   return mask;
 }
@@ -384,17 +398,22 @@ static void check_parts(struct reducer *reducer) {
   if (count == 0) reducer_broken(reducer, "a number that no member knows", reducer->report.number);
   if (epoch.number != reducer->report.number)
     reducer_broken(reducer, "the report has another number", reducer->report.number);
+  unsigned found = 0, matches = 0;
   for (unsigned mask = all;; mask--) {
     bool is_possible = (mask | absent) == all && (!pinned || pinned->mask == mask);
-    bool is_found = is_possible && is_right_among(reducer, ids, count, mask, &parts);
-    if (is_found) {
-      remember_used(reducer, &parts);
-      if (!pinned && team->pinned_count < PINNED) team->pinned[team->pinned_count++] = (struct pinned){epoch, mask};
-      team->verified++;
+    if (is_possible && is_right_among(reducer, ids, count, mask, &parts)) {
+      if (matches++ == 0) remember_used(reducer, &parts);
+      found = mask;
+    } else if (is_possible && parts.is_forgotten) {
       return;
     }
-    if (is_possible && parts.is_forgotten) return;
     if (mask == 0) break;
+  }
+  if (matches > 0) { /* an average of few inputs may fit several sets of participants */
+    if (matches == 1 && !pinned && team->pinned_count < PINNED)
+      team->pinned[team->pinned_count++] = (struct pinned){epoch, found};
+    team->verified++;
+    return;
   }
   reducer_broken(reducer, "not the average of what was sent", reducer->report.iteration);
 }

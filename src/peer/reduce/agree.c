@@ -350,6 +350,17 @@ void pwi_reduce_give_state(struct pwi_reduce *engine) {
   if (caller && caller->is_linked) pwi_reduce_say(engine, caller, REDUCE_STATE, &message);
 }
 
+/* A member can be some rounds ahead, as each member that closes begins one. A faulty member could name the last round,
+ * after which there is no other. */
+bool pwi_reduce_is_credible(const struct pwi_reduce *engine, struct reduce_epoch epoch) {
+  uint64_t number = pwi_channel_number(engine->channel),
+           round = engine->called.number == number ? engine->called.round : 0;
+  size_t count;
+  (void)pwi_channel_members(engine->channel, &count);
+  if (epoch.number != number) return epoch.number < number;
+  return epoch.round <= round + 64 + 4 * (uint64_t)count && epoch.round <= INT32_MAX;
+}
+
 static void hear_call(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_message *message) {
   struct reduce_message later = {.epoch = engine->called};
   if (message->epoch.caller != peer->sender.id || message->epoch.number != pwi_channel_number(engine->channel)) return;
@@ -373,6 +384,7 @@ static void hear_later(struct pwi_reduce *engine, const struct reduce_message *m
 
 void pwi_reduce_hear_agree(struct pwi_reduce *engine, struct reduce_peer *peer, uint32_t kind,
                            const struct reduce_message *message) {
+  if (!pwi_reduce_is_credible(engine, message->epoch)) return;
   if (kind == REDUCE_CALL)
     hear_call(engine, peer, message);
   else if (kind == REDUCE_LATER)

@@ -181,7 +181,8 @@ static void hear(struct pwi_reduce *engine, struct reduce_peer *peer, uint32_t k
     hear_bye(engine, peer, message);
     break;
   case REDUCE_STOP:
-    peer->stop = (struct reduce_stop){message->epoch, message->tag, message->version};
+    if (pwi_reduce_is_credible(engine, message->epoch))
+      peer->stop = (struct reduce_stop){message->epoch, message->tag, message->version};
     break;
   case REDUCE_MAPPED:
     pwi_reduce_hear_mapped(engine, peer, message);

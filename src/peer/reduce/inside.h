@@ -312,6 +312,8 @@ void pwi_reduce_agree_gone(struct pwi_reduce *engine, struct reduce_peer *peer, 
 void pwi_reduce_agree_completed(struct pwi_reduce *engine);
 void pwi_reduce_hear_agree(struct pwi_reduce *engine, struct reduce_peer *peer, uint32_t kind,
                            const struct reduce_message *message);
+bool pwi_reduce_is_credible(const struct pwi_reduce *engine,
+                            struct reduce_epoch epoch); /* an honest peer may name it */
 void pwi_reduce_hear_go(struct pwi_reduce *engine, struct reduce_peer *peer, const struct reduce_go *go);
 void pwi_reduce_want_links(struct pwi_reduce *engine);
 void pwi_reduce_forget_decision(struct pwi_reduce *engine);

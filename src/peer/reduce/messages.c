@@ -26,6 +26,7 @@ static void read_head(struct pwi_reader *reader, struct reduce_message *message)
   message->epoch.round = pwi_read_u32(reader);
   message->epoch.caller = pwi_read_u64(reader);
   message->version = pwi_read_u64(reader);
+  if (message->version > REDUCE_VERSION_MAX) pwi_reader_fail(reader, PAWL_CORRUPT);
   message->tag = pwi_read_u64(reader);
   message->size = pwi_read_u64(reader);
 }

@@ -94,6 +94,8 @@ struct reduce_go {
 
 void pwi_reduce_message_encode(const struct reduce_message *message, unsigned char bytes[REDUCE_MESSAGE_SIZE]);
 
+#define REDUCE_VERSION_MAX (UINT64_C(1) << 62) /* so that versions can be added up */
+
 /* Both accept any bytes. PAWL_TRUNCATED, PAWL_CORRUPT. Lists of a GO ascend and have no zero. */
 PAWL_MUST_USE pawl_status pwi_reduce_message_decode(const void *bytes, size_t size, struct reduce_message *message_out);
 PAWL_MUST_USE pawl_status pwi_reduce_go_decode(const void *bytes, size_t size, struct reduce_go *go_out);
