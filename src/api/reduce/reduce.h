@@ -20,8 +20,8 @@ struct pawl_reduce {
   uint64_t checkpoint_period;
   struct pwi_event event; /* the want of the engine has changed, or it is closed */
   bool is_closed;
-  int64_t look_until,
-      look_ns; /* at boards of neighbours: the time at which it ends; the time that the next one takes */
+  /* looking at boards of neighbours: until when; for how long the next time; since when other threads may run */
+  int64_t look_until, look_ns, yield_from;
 };
 
 /* Reads the name of a graph, makes or reads it for `founders` members, and checks it. `*file_out` is the graph of

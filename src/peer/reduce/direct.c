@@ -75,10 +75,10 @@ void pwi_reduce_hide(struct pwi_reduce *engine, uint64_t version) {
 }
 
 /* Without the neighbour's board nobody knows whether it sleeps. */
-static void wake(struct pwi_reduce *engine, const struct reduce_peer *peer) {
+static void wake(struct pwi_reduce *engine, const struct reduce_peer *peer, enum reduce_sleep sleep) {
   const struct reduce_message none = {0};
   if (!peer->is_linked || !peer->is_reader) return;
-  if (!board_of(peer) || look_at(&board_of(peer)->is_asleep)) pwi_reduce_say(engine, peer, REDUCE_WAKE, &none);
+  if (!board_of(peer) || look_at(&board_of(peer)->sleep) == sleep) pwi_reduce_say(engine, peer, REDUCE_WAKE, &none);
 }
 
 /* A reader takes the whole buffer. It may still be about to map it; if it opens a slot instead, the put counts no
@@ -96,7 +96,7 @@ void pwi_reduce_show(struct pwi_reduce *engine, uint64_t version) {
   for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
     if (!peer->is_out) continue;
     count_bytes(engine, peer, version);
-    wake(engine, peer);
+    wake(engine, peer, SLEEP_FOR_VERSIONS);
   }
 }
 
@@ -108,7 +108,7 @@ void pwi_reduce_show_used(struct pwi_reduce *engine, uint64_t version) {
   for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
     if (!peer->is_in || pwi_reduce_needs_slot(engine, peer)) continue;
     if (peer->is_reader)
-      wake(engine, peer);
+      wake(engine, peer, SLEEP_FOR_USED);
     else if (peer->is_linked)
       pwi_reduce_say(engine, peer, REDUCE_ACK, &message);
   }
@@ -127,8 +127,12 @@ void pwi_reduce_direct_begin(struct pwi_reduce *engine) {
   if (engine->staged > 0 && !engine->must_pack) pwi_reduce_show(engine, engine->staged);
 }
 
-void pwi_reduce_sleep(struct pwi_reduce *engine, bool is_asleep) {
-  if (engine->board && engine->board->is_asleep != is_asleep) set(&engine->board->is_asleep, is_asleep);
+void pwi_reduce_sleep(struct pwi_reduce *engine, bool sleeps) {
+  enum reduce_sleep sleep = !sleeps                           ? SLEEP_NONE
+                            : engine->phase == PHASE_EXCHANGE ? SLEEP_FOR_VERSIONS
+                            : engine->phase == PHASE_STAGE    ? SLEEP_FOR_USED
+                                                              : SLEEP_NONE;
+  if (engine->board && engine->board->sleep != sleep) set(&engine->board->sleep, sleep);
 }
 
 /* --- boards of neighbours ------------------------------------------------------------------------------- */
@@ -213,7 +217,8 @@ void pwi_reduce_hear_mapped(struct pwi_reduce *engine, struct reduce_peer *peer,
   if (!engine->board || peer->is_reader) return;
   peer->is_reader = true;
   if (message->version > 0) pwi_reduce_hear_used(engine, peer, message->epoch, message->version - 1);
-  wake(engine, peer);
+  wake(engine, peer, SLEEP_FOR_VERSIONS);
+  wake(engine, peer, SLEEP_FOR_USED);
 }
 
 static void change_window(struct reduce_peer *peer) {
