@@ -1,5 +1,5 @@
-/* Reduce: <pawl/reduce.h>. The engine is an actor inside the session's gate; the thread that makes a step runs the
- * engine's long work outside of it. */
+/* Reduce: <pawl/reduce.h>. The engine is an actor inside the session's gate; the thread that makes a step
+ * runs the engine's long work outside of it. */
 #include "api/reduce/reduce.h"
 
 #include <inttypes.h>
@@ -44,10 +44,11 @@ static void closed(void *context) {
 static void enter(void *context) { pwi_driver_enter(driver_of(context)); }
 static void leave(void *context) { pwi_driver_leave(driver_of(context)); }
 
-/* Neighbours on this host may be about to answer. At first we look again at once; then other threads may run between
- * two looks. A wait that was too long for that makes the next attempt shorter, because sleeping is better then. If the
- * other threads are none that answer soon, we let nobody run for a while, and sleep after the first looks: a thread that
- * is woken comes before such threads, and one that has let them run comes after all of them. */
+/* Neighbours on this host may be about to answer. At first we look again at once; then other threads may run
+ * between two looks. A wait that was too long for that makes the next attempt shorter, because sleeping is
+ * better then. If the other threads are none that answer soon, we let nobody run for a while, and sleep after
+ * the first looks: a thread that is woken comes before such threads, and one that has let them run comes
+ * after all of them. */
 static bool pause_step(void *context, unsigned tries) {
   struct pawl_reduce *reduce = context;
   if (tries == 0) {

@@ -1,8 +1,9 @@
 /* Neighbours on the same host read one another's memory. A member without them uses the slots of exchange.c.
  *
- * The staging buffers lie in a region that a member shares with its neighbours for reading, for as long as the engine
- * lives. At its begin is the *board*, with words that only this member writes: the versions that the buffers hold, and
- * the last version whose inputs it has used. A neighbour that has mapped the region needs no put, no NOTIFY and no ACK:
+ * The staging buffers lie in a region that a member shares with its neighbours for reading, for as long as
+ * the engine lives. At its begin is the *board*, with words that only this member writes: the versions that
+ * the buffers hold, and the last version whose inputs it has used. A neighbour that has mapped the region
+ * needs no put, no NOTIFY and no ACK:
  *
  *   sender                                receiver
  *   packs version 8 into buffer 0
@@ -10,23 +11,25 @@
  *                                         used = 8
  *   sees it; packs version 10 into buffer 0
  *
- * This works in NOTIFY-ACK mode without filters, in which the staging buffers hold all values of the last two versions,
- * and tensors can be restored from them.
+ * This works in NOTIFY-ACK mode without filters, in which the staging buffers hold all values of the last two
+ * versions, and tensors can be restored from them.
  *
- * WHICH WAY. A member offers its region to each neighbour, on every link. The neighbour maps it and says MAPPED, or it
- * finds that the two share no memory and opens a slot. So the receiver decides, for one direction and one link.
+ * WHICH WAY. A member offers its region to each neighbour, on every link. The neighbour maps it and says
+ * MAPPED, or it finds that the two share no memory and opens a slot. So the receiver decides, for one
+ * direction and one link.
  *
- * EPOCHS. Words belong to the epoch whose mark is beside them. The mark is written after the words were cleared, and
- * before they are set again: a reader that has seen the mark before and after a word knows the epoch of the word. No
- * member enters an epoch while another member of that epoch combines in an older one. A node that was declared dead may
- * do so: it looks at the words again after it has combined, and restores its tensors if they have changed.
+ * EPOCHS. Words belong to the epoch whose mark is beside them. The mark is written after the words were
+ * cleared, and before they are set again: a reader that has seen the mark before and after a word knows the
+ * epoch of the word. No member enters an epoch while another member of that epoch combines in an older one. A
+ * node that was declared dead may do so: it looks at the words again after it has combined, and restores its
+ * tensors if they have changed.
  *
- * WAKING. A step that waits looks at the boards for a while (pwi_reduce_spin) and then sleeps. Before it sleeps it says
- * so on its own board, and looks once more. A member that has changed its board reads whether neighbours sleep. All four
- * accesses are sequentially consistent, so one of the two sees the other.
+ * WAKING. A step that waits looks at the boards for a while (pwi_reduce_spin) and then sleeps. Before it
+ * sleeps it says so on its own board, and looks once more. A member that has changed its board reads whether
+ * neighbours sleep. All four accesses are sequentially consistent, so one of the two sees the other.
  *
- * TRUST. A faulty neighbour can show any words and change its tensors while they are read. Each byte is read once, and
- * the results are checked. */
+ * TRUST. A faulty neighbour can show any words and change its tensors while they are read. Each byte is read
+ * once, and the results are checked. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -81,8 +84,8 @@ static void wake(struct pwi_reduce *engine, const struct reduce_peer *peer, enum
   if (!board_of(peer) || look_at(&board_of(peer)->sleep) == sleep) pwi_reduce_say(engine, peer, REDUCE_WAKE, &none);
 }
 
-/* A reader takes the whole buffer. It may still be about to map it; if it opens a slot instead, the put counts no
- * more. */
+/* A reader takes the whole buffer. It may still be about to map it; if it opens a slot instead, the put
+ * counts no more. */
 static void count_bytes(struct pwi_reduce *engine, struct reduce_peer *peer, uint64_t version) {
   if (peer->is_gone || peer->target.tag != 0) return;
   peer->counted = version;
