@@ -1,4 +1,5 @@
-/* Members that share memory read one another's tensors where they are; others send them. Both give the same bits. */
+/* Members that share memory read one another's tensors where they are; others send them. Both give the same
+ * bits. */
 #include "scene.h"
 
 #include <float.h>
@@ -154,7 +155,8 @@ static void test_shared_memory_and_sockets_give_the_same_bits(void **state) {
   }
 }
 
-/* The sum of both is not finite. The values are restored; the next attempt uses what the neighbour has sent. */
+/* The sum of both is not finite. The values are restored; the next attempt uses what the neighbour has
+ * sent. */
 static void *run_overflow(void *context) {
   struct member *member = context;
   struct pawl_peers *peers = NULL;

@@ -65,8 +65,8 @@ static struct reduce_peer *peer_of(uint32_t of, uint32_t index) {
 static bool has_window(uint32_t of, uint32_t index) { return peer_of(of, index)->window.memory != NULL; }
 static bool has_slot(uint32_t of, uint32_t index) { return peer_of(of, index)->slot != NULL; }
 
-/* Neighbours on one host map one another's memory and have no slots. The other modes need slots. Odd seeds have two
- * hosts, on which members are placed in turns. */
+/* Neighbours on one host map one another's memory and have no slots. The other modes need slots. Odd seeds
+ * have two hosts, on which members are placed in turns. */
 static void test_members_on_one_host_have_no_slots(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 8; seed++) {
@@ -88,8 +88,8 @@ static void test_members_on_one_host_have_no_slots(void **state) {
   }
 }
 
-/* Member 0 has no memory for a window: it uses a slot for member 2, whose acknowledgements reach it as messages. Member 2
- * still reads the board of member 0. With the next link member 0 tries again. */
+/* Member 0 has no memory for a window: it uses a slot for member 2, whose acknowledgements reach it as
+ * messages. Member 2 still reads the board of member 0. With the next link member 0 tries again. */
 static void test_memory_may_be_mapped_in_one_direction_only(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 31; seed += 2) {

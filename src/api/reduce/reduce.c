@@ -1,5 +1,5 @@
-/* Reduce: <pawl/reduce.h>. The engine is an actor inside the session's gate; the thread that makes a step runs the
- * engine's long work outside of it. */
+/* Reduce: <pawl/reduce.h>. The engine is an actor inside the session's gate; the thread that makes a step
+ * runs the engine's long work outside of it. */
 #include "api/reduce/reduce.h"
 
 #include <inttypes.h>
@@ -18,6 +18,8 @@
 #define LOOKS 64                          /* at the boards of neighbours, before other threads may run */
 #define LOOK_MIN_NS INT64_C(4000)         /* the shortest time of looking before sleeping */
 #define LOOK_MAX_NS (200 * INT64_C(1000)) /* the longest */
+#define YIELD_MAX_NS (50 * INT64_C(1000)) /* other threads that run for longer do not answer */
+#define YIELD_REST_NS PWI_HOST_SECOND     /* then no other thread is let in for this time */
 
 void pawl_reduce_options_init_sized(struct pawl_reduce_options *options, size_t struct_size) {
   const struct pawl_reduce_options defaults = {.seed = 1};
@@ -42,8 +44,11 @@ static void closed(void *context) {
 static void enter(void *context) { pwi_driver_enter(driver_of(context)); }
 static void leave(void *context) { pwi_driver_leave(driver_of(context)); }
 
-/* Neighbours on this host may be about to answer. At first we look again at once; then other threads may run between
- * two looks. A wait that was too long for that makes the next attempt shorter, because sleeping is better then. */
+/* Neighbours on this host may be about to answer. At first we look again at once; then other threads may run
+ * between two looks. A wait that was too long for that makes the next attempt shorter, because sleeping is
+ * better then. If the other threads are none that answer soon, we let nobody run for a while, and sleep after
+ * the first looks: a thread that is woken comes before such threads, and one that has let them run comes
+ * after all of them. */
 static bool pause_step(void *context, unsigned tries) {
   struct pawl_reduce *reduce = context;
   if (tries == 0) {
@@ -54,11 +59,14 @@ static bool pause_step(void *context, unsigned tries) {
     pwi_host_pause();
     return true;
   }
-  if (pwi_host_now() >= reduce->look_until) {
+  int64_t now = pwi_host_now();
+  if (now >= reduce->look_until || now < reduce->yield_from) {
     reduce->look_ns = reduce->look_ns / 4 > LOOK_MIN_NS ? reduce->look_ns / 4 : LOOK_MIN_NS;
     return false;
   }
   sched_yield();
+  int64_t after = pwi_host_now();
+  if (after - now > YIELD_MAX_NS) reduce->yield_from = after + YIELD_REST_NS;
   return true;
 }
 

@@ -20,12 +20,13 @@ struct pawl_reduce {
   uint64_t checkpoint_period;
   struct pwi_event event; /* the want of the engine has changed, or it is closed */
   bool is_closed;
-  int64_t look_until,
-      look_ns; /* at boards of neighbours: the time at which it ends; the time that the next one takes */
+  /* looking at boards of neighbours: until when; for how long the next time; since when other threads may
+   * run */
+  int64_t look_until, look_ns, yield_from;
 };
 
-/* Reads the name of a graph, makes or reads it for `founders` members, and checks it. `*file_out` is the graph of
- * a file, or NULL. Sets pawl_error_text. */
+/* Reads the name of a graph, makes or reads it for `founders` members, and checks it. `*file_out` is the
+ * graph of a file, or NULL. Sets pawl_error_text. */
 PAWL_MUST_USE pawl_status pwi_reduce_graph_read(const char *name, uint64_t seed, uint32_t degree, uint32_t founders,
                                                 struct pwi_reduce_graph *graph_out, struct pwi_graph **file_out);
 

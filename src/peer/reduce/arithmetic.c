@@ -1,10 +1,10 @@
-/* A value is finite unless all bits of its exponent are set. The sum of the exponent's bits and its lowest bit has the
- * sign bit set in exactly that case, so one `and`, one `add` and one `or` check a value, and the sign bits are looked at
- * only once a block.
+/* A value is finite unless all bits of its exponent are set. The sum of the exponent's bits and its lowest
+ * bit has the sign bit set in exactly that case, so one `and`, one `add` and one `or` check a value, and the
+ * sign bits are looked at only once a block.
  *
- * Each function has a loop for every type, over vectors, and another one for the values that are left. What the loops
- * wait for is memory. Each step asks for lines of the cache that later steps read; without that an average of 4 MB takes
- * 1.2 times as long, because the processor looks ahead for less. */
+ * Each function has a loop for every type, over vectors, and another one for the values that are left. What
+ * the loops wait for is memory. Each step asks for lines of the cache that later steps read; without that an
+ * average of 4 MB takes 1.2 times as long, because the processor looks ahead for less. */
 #include "peer/reduce/arithmetic.h"
 
 #include <stdint.h>
@@ -142,8 +142,8 @@ static void add_64(double *sum, const f64 *a, const f64 *b, size_t count) {
   for (size_t i = 0; i < count; i++) sum[i] = a[i] + b[i];
 }
 
-/* (a + b) / parts. A division by a power of two is rounded as the multiplication by its inverse is, which is faster.
- * `is_power` is a constant for the compiler, which makes two loops. `into` may be `a` or `b`. */
+/* (a + b) / parts. A division by a power of two is rounded as the multiplication by its inverse is, which is
+ * faster. `is_power` is a constant for the compiler, which makes two loops. `into` may be `a` or `b`. */
 static inline bool finish_32(f32 *into, const f32 *a, const f32 *b, size_t count, float by, bool is_power) {
   float scale = 1 / by;
   u32x4 seen = {0};

@@ -1,10 +1,10 @@
 /* Inputs are combined into the own tensors: each value becomes the average of the own value and those of all
  * inputs, added by ascending id of their members. Runs outside of the actor.
  *
- * A peer may change its slot at any time. In NOTIFY-ACK mode each byte of a slot is read once, block by block, and
- * the tensors change in place; the packed tensors are the copy from which they are restored if an input turns out
- * to be bad. In the other modes a put may land while a slot is read, so a slot is copied, and the copy is used if
- * the version before and after it is the same. */
+ * A peer may change its slot at any time. In NOTIFY-ACK mode each byte of a slot is read once, block by
+ * block, and the tensors change in place; the packed tensors are the copy from which they are restored if an
+ * input turns out to be bad. In the other modes a put may land while a slot is read, so a slot is copied, and
+ * the copy is used if the version before and after it is the same. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -172,8 +172,8 @@ static void restore(struct pwi_reduce *engine) {
   }
 }
 
-/* Packed tensors that were narrowed cannot restore anything, so inputs are examined first. An input that has changed
- * while it was read: the members have gone on without this one, which finds out next. */
+/* Packed tensors that were narrowed cannot restore anything, so inputs are examined first. An input that has
+ * changed while it was read: the members have gone on without this one, which finds out next. */
 static pawl_status combine_in_place(struct pwi_reduce *engine) {
   bool is_raw = engine->layout.codec == PWI_CODEC_RAW;
   pawl_status status = PAWL_OK;

@@ -1,8 +1,9 @@
 /* Neighbours on the same host read one another's memory. A member without them uses the slots of exchange.c.
  *
- * The staging buffers lie in a region that a member shares with its neighbours for reading, for as long as the engine
- * lives. At its begin is the *board*, with words that only this member writes: the versions that the buffers hold, and
- * the last version whose inputs it has used. A neighbour that has mapped the region needs no put, no NOTIFY and no ACK:
+ * The staging buffers lie in a region that a member shares with its neighbours for reading, for as long as
+ * the engine lives. At its begin is the *board*, with words that only this member writes: the versions that
+ * the buffers hold, and the last version whose inputs it has used. A neighbour that has mapped the region
+ * needs no put, no NOTIFY and no ACK:
  *
  *   sender                                receiver
  *   packs version 8 into buffer 0
@@ -10,23 +11,25 @@
  *                                         used = 8
  *   sees it; packs version 10 into buffer 0
  *
- * This works in NOTIFY-ACK mode without filters, in which the staging buffers hold all values of the last two versions,
- * and tensors can be restored from them.
+ * This works in NOTIFY-ACK mode without filters, in which the staging buffers hold all values of the last two
+ * versions, and tensors can be restored from them.
  *
- * WHICH WAY. A member offers its region to each neighbour, on every link. The neighbour maps it and says MAPPED, or it
- * finds that the two share no memory and opens a slot. So the receiver decides, for one direction and one link.
+ * WHICH WAY. A member offers its region to each neighbour, on every link. The neighbour maps it and says
+ * MAPPED, or it finds that the two share no memory and opens a slot. So the receiver decides, for one
+ * direction and one link.
  *
- * EPOCHS. Words belong to the epoch whose mark is beside them. The mark is written after the words were cleared, and
- * before they are set again: a reader that has seen the mark before and after a word knows the epoch of the word. No
- * member enters an epoch while another member of that epoch combines in an older one. A node that was declared dead may
- * do so: it looks at the words again after it has combined, and restores its tensors if they have changed.
+ * EPOCHS. Words belong to the epoch whose mark is beside them. The mark is written after the words were
+ * cleared, and before they are set again: a reader that has seen the mark before and after a word knows the
+ * epoch of the word. No member enters an epoch while another member of that epoch combines in an older one. A
+ * node that was declared dead may do so: it looks at the words again after it has combined, and restores its
+ * tensors if they have changed.
  *
- * WAKING. A step that waits looks at the boards for a while (pwi_reduce_spin) and then sleeps. Before it sleeps it says
- * so on its own board, and looks once more. A member that has changed its board reads whether neighbours sleep. All four
- * accesses are sequentially consistent, so one of the two sees the other.
+ * WAKING. A step that waits looks at the boards for a while (pwi_reduce_spin) and then sleeps. Before it
+ * sleeps it says so on its own board, and looks once more. A member that has changed its board reads whether
+ * neighbours sleep. All four accesses are sequentially consistent, so one of the two sees the other.
  *
- * TRUST. A faulty neighbour can show any words and change its tensors while they are read. Each byte is read once, and
- * the results are checked. */
+ * TRUST. A faulty neighbour can show any words and change its tensors while they are read. Each byte is read
+ * once, and the results are checked. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -75,14 +78,14 @@ void pwi_reduce_hide(struct pwi_reduce *engine, uint64_t version) {
 }
 
 /* Without the neighbour's board nobody knows whether it sleeps. */
-static void wake(struct pwi_reduce *engine, const struct reduce_peer *peer) {
+static void wake(struct pwi_reduce *engine, const struct reduce_peer *peer, enum reduce_sleep sleep) {
   const struct reduce_message none = {0};
   if (!peer->is_linked || !peer->is_reader) return;
-  if (!board_of(peer) || look_at(&board_of(peer)->is_asleep)) pwi_reduce_say(engine, peer, REDUCE_WAKE, &none);
+  if (!board_of(peer) || look_at(&board_of(peer)->sleep) == sleep) pwi_reduce_say(engine, peer, REDUCE_WAKE, &none);
 }
 
-/* A reader takes the whole buffer. It may still be about to map it; if it opens a slot instead, the put counts no
- * more. */
+/* A reader takes the whole buffer. It may still be about to map it; if it opens a slot instead, the put
+ * counts no more. */
 static void count_bytes(struct pwi_reduce *engine, struct reduce_peer *peer, uint64_t version) {
   if (peer->is_gone || peer->target.tag != 0) return;
   peer->counted = version;
@@ -95,7 +98,7 @@ void pwi_reduce_show(struct pwi_reduce *engine, uint64_t version) {
   for (struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
     if (!peer->is_out) continue;
     count_bytes(engine, peer, version);
-    wake(engine, peer);
+    wake(engine, peer, SLEEP_FOR_VERSIONS);
   }
 }
 
@@ -107,7 +110,7 @@ void pwi_reduce_show_used(struct pwi_reduce *engine, uint64_t version) {
   for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
     if (!peer->is_in || pwi_reduce_needs_slot(engine, peer)) continue;
     if (peer->is_reader)
-      wake(engine, peer);
+      wake(engine, peer, SLEEP_FOR_USED);
     else if (peer->is_linked)
       pwi_reduce_say(engine, peer, REDUCE_ACK, &message);
   }
@@ -126,8 +129,12 @@ void pwi_reduce_direct_begin(struct pwi_reduce *engine) {
   if (engine->staged > 0 && !engine->must_pack) pwi_reduce_show(engine, engine->staged);
 }
 
-void pwi_reduce_sleep(struct pwi_reduce *engine, bool is_asleep) {
-  if (engine->board && engine->board->is_asleep != is_asleep) set(&engine->board->is_asleep, is_asleep);
+void pwi_reduce_sleep(struct pwi_reduce *engine, bool sleeps) {
+  enum reduce_sleep sleep = !sleeps                           ? SLEEP_NONE
+                            : engine->phase == PHASE_EXCHANGE ? SLEEP_FOR_VERSIONS
+                            : engine->phase == PHASE_STAGE    ? SLEEP_FOR_USED
+                                                              : SLEEP_NONE;
+  if (engine->board && engine->board->sleep != sleep) set(&engine->board->sleep, sleep);
 }
 
 /* --- boards of neighbours ------------------------------------------------------------------------------- */
@@ -212,7 +219,8 @@ void pwi_reduce_hear_mapped(struct pwi_reduce *engine, struct reduce_peer *peer,
   if (!engine->board || peer->is_reader) return;
   peer->is_reader = true;
   if (message->version > 0) pwi_reduce_hear_used(engine, peer, message->epoch, message->version - 1);
-  wake(engine, peer);
+  wake(engine, peer, SLEEP_FOR_VERSIONS);
+  wake(engine, peer, SLEEP_FOR_USED);
 }
 
 static void change_window(struct reduce_peer *peer) {

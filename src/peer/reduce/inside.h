@@ -69,8 +69,11 @@ struct reduce_board {
   uint64_t padding[5];
   uint64_t used; /* the last version whose inputs were used */
   uint64_t more_padding[7];
-  uint64_t is_asleep; /* neighbours say WAKE after they have changed their boards */
+  uint64_t sleep; /* enum reduce_sleep */
 };
+
+/* What a member that sleeps waits for: a neighbour says WAKE after it has changed that word of its board. */
+enum reduce_sleep { SLEEP_NONE, SLEEP_FOR_VERSIONS, SLEEP_FOR_USED };
 
 /* The payloads begin at a multiple of the size of a page. */
 #define REDUCE_BOARD_SIZE (4096 - REDUCE_HEADER_SIZE)
@@ -373,7 +376,7 @@ void pwi_reduce_show_used(struct pwi_reduce *engine, uint64_t version);
 bool pwi_reduce_are_inputs_kept(const struct pwi_reduce *engine); /* outside, after combining */
 bool pwi_reduce_may_spin(struct pwi_reduce *engine);
 void pwi_reduce_spin(struct pwi_reduce *engine); /* outside */
-void pwi_reduce_sleep(struct pwi_reduce *engine, bool is_asleep);
+void pwi_reduce_sleep(struct pwi_reduce *engine, bool sleeps);
 
 /* patience.c */
 void pwi_reduce_patience_look(struct pwi_reduce *engine, int64_t now);

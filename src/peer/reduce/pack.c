@@ -43,8 +43,8 @@ static pawl_status pack_pieces(struct pwi_reduce *engine, unsigned char *payload
   return status;
 }
 
-/* Neighbours may be reading the version. The tensors may have changed since it was packed, because the step failed and
- * was begun again: they are kept elsewhere, to be restored. */
+/* Neighbours may be reading the version. The tensors may have changed since it was packed, because the step
+ * failed and was begun again: they are kept elsewhere, to be restored. */
 static pawl_status keep(struct pwi_reduce *engine) {
   if (!engine->scratch) engine->scratch = pwi_alloc(engine->layout.capacity + 1);
   return engine->scratch ? pack_pieces(engine, engine->scratch) : PAWL_NO_MEMORY;
