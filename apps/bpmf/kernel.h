@@ -4,8 +4,9 @@
  * row by row; only their upper triangles count. Products of two floats are exact as doubles and are added up as such:
  * with floats, rows whose ratings say much about some directions and nothing about others would lose the latter.
  *
- * Up to rank 32 the loops are compiled for each width, by vectors of the compiler: for any processor (kernel.c), and
- * for x86-64 with AVX2 (kernel_avx2.c). Above, LAPACK factors the matrix (kernel_large.c).
+ * The loops use vectors of the compiler, and are compiled for any processor (kernel.c) and for x86-64 with AVX2
+ * (kernel_avx2.c); up to rank 32 for each width. Above rank 128, LAPACK factors the matrix (kernel_large.c). Below, the
+ * loops are faster than LAPACK, and any number of threads may run them, while an OpenBLAS without threads takes one.
  *
  * Pure. Results are the same on every machine that chooses the same kernel.
  */
@@ -17,7 +18,8 @@
 #include <stdint.h>
 
 #define BPMF_TILE 32      /* rows of a panel */
-#define BPMF_SMALL_MAX 32 /* highest rank of the own kernels */
+#define BPMF_KNOWN_MAX 32 /* highest width that loops are compiled for */
+#define BPMF_OWN_MAX 128  /* highest width without LAPACK */
 
 struct bpmf_kernel {
   const char *name; /* "avx2" or "plain"; with LAPACK, "avx2 lapack" or "plain lapack" */

@@ -1,4 +1,4 @@
-/* Factors matrices of ranks above 32 by LAPACK.
+/* Factors matrices of ranks above 128 by LAPACK.
  *
  * The upper triangle row by row is the lower one column by column, which LAPACK's dpotrf takes. */
 #include <cblas.h>
@@ -13,10 +13,9 @@ bool bpmf_factor_large(double *matrix, size_t width, double *inverse) {
   apps_blas_leave(is_locked);
   if (info != 0) return false;
   for (size_t j = 0; j < width; j++) {
-    double *row = matrix + j * width;
-    if (!(row[j] > 0 && row[j] < 1e300)) return false;
-    inverse[j] = 1 / row[j];
-    for (size_t c = j & ~(size_t)3; c < j; c++) row[c] = 0; /* `solve` reads them */
+    double diagonal = matrix[j * width + j];
+    if (!(diagonal > 0 && diagonal < 1e300)) return false;
+    inverse[j] = 1 / diagonal;
   }
   return true;
 }

@@ -59,20 +59,38 @@ BPMF_INLINE void widen_loops(const float *row, size_t width, double *to) {
   for (size_t i = 0; i < width; i++) to[i] = (double)row[i];
 }
 
-/* Row by row: row j is scaled, then subtracted from all rows below it. Each vector begins at a multiple of 4; elements
- * before the diagonal are set to 0, because `solve` reads them. */
+/* Scales row j to a row of R, and subtracts it from the rows below it up to `end`. */
+BPMF_INLINE bool factor_row(double *matrix, size_t width, size_t j, size_t end, double *inverse) {
+  double *row = matrix + j * width, pivot = row[j];
+  if (!(pivot > 0) || !(pivot < (double)INFINITY)) return false;
+  double scale = 1 / sqrt(pivot);
+  inverse[j] = scale;
+  for (size_t c = j & ~(size_t)3; c < width; c += 4) *(bpmf_doubles4 *)(row + c) *= scale;
+  for (size_t i = j + 1; i < end; i++) {
+    double *below = matrix + i * width, times = row[i];
+    for (size_t c = i & ~(size_t)3; c < width; c += 4)
+      *(bpmf_doubles4 *)(below + c) -= times * *(const bpmf_doubles4 *)(row + c);
+  }
+  return true;
+}
+
+/* Four rows at a time: each of them first, then all rows below them once. Vectors begin at multiples of 4, so elements
+ * below the diagonal change as well; nothing reads them. */
 BPMF_INLINE bool factor_loops(double *matrix, size_t width, double *inverse) {
-  for (size_t j = 0; j < width; j++) {
-    double *row = matrix + j * width, pivot = row[j];
-    if (!(pivot > 0) || !(pivot < (double)INFINITY)) return false;
-    double root = sqrt(pivot), scale = 1 / root;
-    inverse[j] = scale;
-    for (size_t c = j & ~(size_t)3; c < width; c += 4) *(bpmf_doubles4 *)(row + c) *= scale;
-    for (size_t c = j & ~(size_t)3; c < j; c++) row[c] = 0;
-    for (size_t i = j + 1; i < width; i++) {
-      double *below = matrix + i * width, times = row[i];
-      for (size_t c = i & ~(size_t)3; c < width; c += 4)
-        *(bpmf_doubles4 *)(below + c) -= times * *(const bpmf_doubles4 *)(row + c);
+  for (size_t j = 0; j < width; j += 4) {
+    const double *r0 = matrix + j * width, *r1 = r0 + width, *r2 = r1 + width, *r3 = r2 + width;
+    for (size_t k = j; k < j + 4; k++)
+      if (!factor_row(matrix, width, k, j + 4, inverse)) return false;
+    for (size_t i = j + 4; i < width; i++) {
+      double *below = matrix + i * width, t0 = r0[i], t1 = r1[i], t2 = r2[i], t3 = r3[i];
+      for (size_t c = i & ~(size_t)3; c < width; c += 4) {
+        bpmf_doubles4 sum = *(const bpmf_doubles4 *)(below + c);
+        sum -= t0 * *(const bpmf_doubles4 *)(r0 + c);
+        sum -= t1 * *(const bpmf_doubles4 *)(r1 + c);
+        sum -= t2 * *(const bpmf_doubles4 *)(r2 + c);
+        sum -= t3 * *(const bpmf_doubles4 *)(r3 + c);
+        *(bpmf_doubles4 *)(below + c) = sum;
+      }
     }
   }
   return true;
@@ -84,24 +102,41 @@ BPMF_INLINE double sum4(const bpmf_doubles4 *sums) {
   return (values[0] + values[1]) + (values[2] + values[3]);
 }
 
+/* Four unknowns at a time, which are stored as one vector: a vector that is read just after one of its elements was
+ * written would wait for that element to reach the cache. */
 BPMF_INLINE void solve_loops(const double *matrix, const double *inverse, const double *noise, size_t width,
                              double *x) {
-  for (size_t i = 0; i < width; i++) { /* R'y = x, column by column */
-    double y = x[i] * inverse[i];
-    const double *row = matrix + i * width;
-    for (size_t c = i & ~(size_t)3; c < width; c += 4)
-      *(bpmf_doubles4 *)(x + c) -= y * *(const bpmf_doubles4 *)(row + c);
-    x[i] = y;
+  for (size_t i = 0; i < width; i += 4) { /* R'y = x */
+    const double *r0 = matrix + i * width, *r1 = r0 + width, *r2 = r1 + width, *r3 = r2 + width;
+    double y0 = x[i] * inverse[i], y1 = (x[i + 1] - r0[i + 1] * y0) * inverse[i + 1];
+    double y2 = (x[i + 2] - r0[i + 2] * y0 - r1[i + 2] * y1) * inverse[i + 2];
+    double y3 = (x[i + 3] - r0[i + 3] * y0 - r1[i + 3] * y1 - r2[i + 3] * y2) * inverse[i + 3];
+    for (size_t c = i + 4; c < width; c += 4) {
+      bpmf_doubles4 sum = *(const bpmf_doubles4 *)(x + c);
+      sum -= y0 * *(const bpmf_doubles4 *)(r0 + c);
+      sum -= y1 * *(const bpmf_doubles4 *)(r1 + c);
+      sum -= y2 * *(const bpmf_doubles4 *)(r2 + c);
+      sum -= y3 * *(const bpmf_doubles4 *)(r3 + c);
+      *(bpmf_doubles4 *)(x + c) = sum;
+    }
+    *(bpmf_doubles4 *)(x + i) = (bpmf_doubles4){y0, y1, y2, y3} + *(const bpmf_doubles4 *)(noise + i);
   }
-  for (size_t i = 0; i < width; i++) x[i] += noise[i];
-  for (size_t i = width; i-- > 0;) { /* R x = y + noise, from the last row */
-    bpmf_doubles4 sum = {0};
-    const double *row = matrix + i * width;
-    double y = x[i];
-    x[i] = 0;
-    for (size_t c = i & ~(size_t)3; c < width; c += 4)
-      sum += *(const bpmf_doubles4 *)(row + c) * *(const bpmf_doubles4 *)(x + c);
-    x[i] = (y - sum4(&sum)) * inverse[i];
+  for (size_t i = width; i > 0;) { /* R x = y + noise, from the last rows */
+    i -= 4;
+    const double *r0 = matrix + i * width, *r1 = r0 + width, *r2 = r1 + width, *r3 = r2 + width;
+    bpmf_doubles4 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    for (size_t c = i + 4; c < width; c += 4) {
+      bpmf_doubles4 known = *(const bpmf_doubles4 *)(x + c);
+      s0 += known * *(const bpmf_doubles4 *)(r0 + c);
+      s1 += known * *(const bpmf_doubles4 *)(r1 + c);
+      s2 += known * *(const bpmf_doubles4 *)(r2 + c);
+      s3 += known * *(const bpmf_doubles4 *)(r3 + c);
+    }
+    double x3 = (x[i + 3] - sum4(&s3)) * inverse[i + 3];
+    double x2 = (x[i + 2] - sum4(&s2) - r2[i + 3] * x3) * inverse[i + 2];
+    double x1 = (x[i + 1] - sum4(&s1) - r1[i + 2] * x2 - r1[i + 3] * x3) * inverse[i + 1];
+    double x0 = (x[i] - sum4(&s0) - r0[i + 1] * x1 - r0[i + 2] * x2 - r0[i + 3] * x3) * inverse[i];
+    *(bpmf_doubles4 *)(x + i) = (bpmf_doubles4){x0, x1, x2, x3};
   }
 }
 
@@ -148,6 +183,10 @@ static BPMF_TARGET void gram_any(const double *panel, const float *values, size_
   gram_loops(panel, values, count, width, factor, matrix, vector);
 }
 
+static BPMF_TARGET bool factor_any(double *matrix, size_t width, double *inverse) {
+  return factor_loops(matrix, width, inverse);
+}
+
 static BPMF_TARGET void solve_any(const double *matrix, const double *inverse, const double *noise, size_t width,
                                   double *x) {
   solve_loops(matrix, inverse, noise, width, x);
@@ -158,12 +197,16 @@ static BPMF_TARGET void solve_any(const double *matrix, const double *inverse, c
 
 #define BPMF_KERNELS(label)                                                                                            \
   {                                                                                                                    \
-    BPMF_KERNEL(label, 8), BPMF_KERNEL(label, 16), BPMF_KERNEL(label, 24), BPMF_KERNEL(label, 32), {                   \
+    BPMF_KERNEL(label, 8), BPMF_KERNEL(label, 16), BPMF_KERNEL(label, 24), BPMF_KERNEL(label, 32),                     \
+        BPMF_KERNEL(label, any), {                                                                                     \
       label " lapack", widen_any, gram_any, bpmf_factor_large, solve_any, dot_any                                      \
     }                                                                                                                  \
   }
 
 /* The place of a width in a list of kernels. */
-static inline size_t bpmf_kernel_place(size_t width) { return width <= BPMF_SMALL_MAX ? width / 8 - 1 : 4; }
+static inline size_t bpmf_kernel_place(size_t width) {
+  if (width <= BPMF_KNOWN_MAX) return width / 8 - 1;
+  return width <= BPMF_OWN_MAX ? 4 : 5;
+}
 
 #endif

@@ -89,7 +89,7 @@ static void check_draw(const struct bpmf_kernel *kernel, uint32_t rank, size_t c
 
 static void test_a_row_is_drawn_as_the_reference_draws_it(void **state) {
   (void)state;
-  const uint32_t ranks[] = {1, 2, 7, 8, 9, 16, 17, 24, 25, 31, 32, 33, 40, 127, 128};
+  const uint32_t ranks[] = {1, 2, 7, 8, 9, 16, 17, 24, 25, 31, 32, 33, 40, 127, 128, 129, 144};
   const size_t counts[] = {0, 1, 5, 63, 64, 65, 200, OTHERS};
   for (size_t r = 0; r < sizeof ranks / sizeof *ranks; r++)
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
@@ -115,11 +115,11 @@ static void test_products_of_rows_are_those_of_plain_loops(void **state) {
 
 static void test_a_matrix_that_is_not_positive_definite_is_noticed(void **state) {
   (void)state;
-  const size_t widths[] = {8, 16, 24, 32, 40};
+  const size_t widths[] = {8, 16, 24, 32, 40, 136};
   for (size_t w = 0; w < sizeof widths / sizeof *widths; w++)
     for (int kind = 0; kind < 3; kind++) {
       size_t width = widths[w];
-      double *matrix = calloc(width * width, sizeof *matrix), inverse[40];
+      double *matrix = calloc(width * width, sizeof *matrix), inverse[136];
       for (size_t i = 0; i < width; i++) matrix[i * width + i] = 1;
       matrix[3 * width + 3] = kind == 0 ? 0 : kind == 1 ? -1 : (double)NAN;
       assert_false(bpmf_kernel_plain(width)->factor(matrix, width, inverse));

@@ -100,6 +100,7 @@ static void test_samples_do_not_depend_on_the_number_of_threads(void **state) {
   check_threads(1, 12);
   check_threads(33, 6);
   check_threads(128, 3);
+  check_threads(130, 2); /* by LAPACK */
 }
 
 /* --- interruptions ---------------------------------------------------------------------------------------- */

@@ -124,8 +124,8 @@ const struct pwi_command pwi_command_recommend = {
     .name = "recommend",
     .arguments = "MODEL USER",
     .summary = "print the items that a user would rate highest",
-    .text = "MODEL is a file of 'pawl train bpmf', USER an id from its data. Prints the items\n"
-            "with the highest expected ratings, each with the standard deviation of a\n"
+    .text = "MODEL is a file of 'pawl train bpmf', USER an id from its data. Prints the\n"
+            "items with the highest expected ratings, each with the standard deviation of a\n"
             "rating. Items that the user has rated are left out. If the model does not know\n"
             "the user, the exit code is 1.\n\n"
             "  pawl recommend movies.model 42 --top 20 --titles movies.csv\n",

@@ -105,11 +105,12 @@ static const struct pwi_command command_bpmf = {
     .arguments = "FILE...",
     .summary = "factorise ratings of items by users",
     .text = "Finds a row of numbers for each user and each item such that their products\n"
-            "predict ratings: Bayesian probabilistic matrix factorisation by Gibbs sampling,\n"
-            "in this process with several threads. FILE are ratings: csv as of MovieLens\n"
-            "(user,item,rating,...), triples separated by tabs, blanks or ::, or Matrix\n"
-            "Market; they may be compressed. The same seed gives the same model with any\n"
-            "number of threads. Ctrl-C stops training and saves the model (exit code 130).\n\n"
+            "predict ratings: Bayesian probabilistic matrix factorisation by Gibbs\n"
+            "sampling, in this process with several threads. FILE are ratings: csv as of\n"
+            "MovieLens (user,item,rating,...), triples separated by tabs, blanks or ::, or\n"
+            "Matrix Market; they may be compressed. The same seed gives the same model with\n"
+            "any number of threads. Ctrl-C stops training and saves the model (exit code\n"
+            "130).\n\n"
             "  pawl train bpmf ratings.csv --test-split 0.1 -o movies.model\n"
             "  pawl train bpmf u1.base --test u1.test --rank 32 --iterations 500\n"
             "  pawl recommend movies.model 42 --titles movies.csv\n",
