@@ -97,7 +97,7 @@ static void linked(void *self, struct pwi_sender sender, const void *description
       struct reduce_message message = {.epoch = engine->epoch, .version = engine->completed + 1};
       pwi_reduce_say(engine, peer, REDUCE_ARRIVED, &message); /* it, or its answer, may be lost */
     }
-  } else {
+  } else if (!engine->failed) { /* otherwise the link has to stay until the peer has answered */
     pwi_reduce_agree_gone(engine, peer, 0);
   }
   pwi_reduce_advance(engine);
