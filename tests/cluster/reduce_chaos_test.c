@@ -11,7 +11,11 @@
 #include "reducers.h"
 #include "sim/faults.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SEEDS 300
+#else
 #define SEEDS 2000
+#endif
 #define AFTER 12 /* iterations that all members make after the faults */
 
 static struct team team;
