@@ -85,8 +85,8 @@ static int read_ratings(struct bpmf_train *train, const char *const *paths, size
 static int name_files(struct bpmf_train *train) {
   struct pwi_train_bpmf_options *options = &train->options;
   struct pawl_bpmf_options *bpmf = &options->bpmf;
-  train->output =
-      options->base.output ? pwi_copy_string(options->base.output) : pwi_train_path_beside(options->base.data[0], ".model");
+  train->output = options->base.output ? pwi_copy_string(options->base.output)
+                                       : pwi_train_path_beside(options->base.data[0], ".model");
   if (!train->output) return pwi_cli_failure(options->base.command, "out of memory");
   int size = snprintf(train->checkpoint, sizeof train->checkpoint, "%s.checkpoint", train->output);
   if (size < 0 || (size_t)size >= sizeof train->checkpoint)
