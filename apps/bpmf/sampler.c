@@ -33,8 +33,6 @@ static void draw_block(void *context, uint32_t hand, size_t block) {
   struct side_work *work = context;
   struct bpmf_sampler *sampler = work->sampler;
   struct bpmf_side *side = &sampler->sides[work->side];
-  const struct bpmf_exchange *exchange = sampler->exchange;
-  if (exchange && !exchange->is_mine(exchange->context, work->side, block)) return;
   for (size_t row = block * side->block_rows; row < block_end(side, block); row++) {
     struct bpmf_random random =
         bpmf_random_of(sampler->seed, BPMF_FOR_ROWS, (unsigned)work->side, sampler->iteration, row);
@@ -60,9 +58,7 @@ static pawl_status step_side(struct bpmf_sampler *sampler, int number) {
   struct bpmf_random random = bpmf_random_of(sampler->seed, BPMF_FOR_HYPER, (unsigned)number, sampler->iteration, 0);
   if (!bpmf_hyper_draw(&side->hyper, side->sums, side->blocks, side->ratings->rows, random)) return PAWL_DIVERGED;
   bpmf_crew_run(sampler->crew, side->blocks, draw_block, &work);
-  if (atomic_load(&work.has_failed)) return PAWL_DIVERGED;
-  const struct bpmf_exchange *exchange = sampler->exchange;
-  return exchange ? exchange->rows(exchange->context, sampler, number, sampler->iteration) : PAWL_OK;
+  return atomic_load(&work.has_failed) ? PAWL_DIVERGED : PAWL_OK;
 }
 
 pawl_status bpmf_sampler_step(struct bpmf_sampler *sampler) {

@@ -8,9 +8,6 @@
  * The rows of a side are cut into at most BPMF_BLOCKS blocks, which depend on their number alone. A block is the unit of
  * work of a thread. When its rows are drawn, their sums are written down for the hyper-parameters of the next
  * iteration. Blocks never see the rows of another block of their side, so the order of blocks does not matter.
- *
- * THE SEAM for several processes is `struct bpmf_exchange`: a process draws some blocks of each side, and the exchange
- * brings the rows and sums of the others. Nothing else in this folder knows who has drawn a block.
  */
 #ifndef BPMF_SAMPLER_H
 #define BPMF_SAMPLER_H
@@ -30,22 +27,9 @@ struct bpmf_side {
   struct bpmf_hyper hyper;
 };
 
-struct bpmf_sampler;
-
-/* Blocks that other processes draw. Each function returns when the sampler may go on. */
-struct bpmf_exchange {
-  /* Whether this process draws a block. */
-  bool (*is_mine)(void *context, int side, size_t block);
-  /* Called after this process has drawn its blocks of a side in an iteration: sends their rows and sums, and fetches
-   * those of the others into side->rows and side->sums. */
-  pawl_status (*rows)(void *context, struct bpmf_sampler *sampler, int side, uint64_t iteration);
-  void *context;
-};
-
 struct bpmf_sampler {
   const struct bpmf_data *data;
   const struct bpmf_kernel *kernel;
-  const struct bpmf_exchange *exchange; /* NULL: this process draws all blocks */
   struct bpmf_crew *crew;
   struct bpmf_scratch *scratches; /* one for each thread */
   uint32_t rank, threads;
@@ -62,7 +46,7 @@ PAWL_MUST_USE pawl_status bpmf_sampler_init(struct bpmf_sampler *sampler, const 
                                             const struct bpmf_kernel *kernel);
 void bpmf_sampler_fini(struct bpmf_sampler *sampler);
 
-/* Makes one iteration. PAWL_DIVERGED, and the errors of the exchange. */
+/* Makes one iteration. PAWL_DIVERGED. */
 PAWL_MUST_USE pawl_status bpmf_sampler_step(struct bpmf_sampler *sampler);
 
 /* Replaces all rows, `rank` floats each, of users and then of items, as they were after `iteration`. */
