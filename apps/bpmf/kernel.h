@@ -5,8 +5,8 @@
  * with floats, rows whose ratings say much about some directions and nothing about others would lose the latter.
  *
  * The loops use vectors of the compiler, and are compiled for any processor (kernel.c) and for x86-64 with AVX2
- * (kernel_avx2.c); up to rank 32 for each width. Above rank 128, LAPACK factors the matrix (kernel_large.c). Below, the
- * loops are faster than LAPACK, and any number of threads may run them, while an OpenBLAS without threads takes one.
+ * (kernel_avx2.c); up to rank 32 for each width. Above rank 128, LAPACK factors the matrix (kernel_large.c). Up to there
+ * any number of threads may run the loops, while an OpenBLAS without threads serves one at a time.
  *
  * Pure. Results are the same on every machine that chooses the same kernel.
  */
