@@ -100,7 +100,8 @@ static void enter(const struct reducer *reducer) {
 static void leave(const struct reducer *reducer) {
   if (reducer->index != 0) return;
   disarm();
-  if (reducer->engine) reducer->engine->channel->events = &wrapped;
+  bool has_channel = reducer->engine && !reducer->engine->has_left;
+  if (has_channel) reducer->engine->channel->events = &wrapped;
 }
 
 static bool is_behind(void *context) {
