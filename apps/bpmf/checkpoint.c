@@ -15,6 +15,7 @@
 #include "apps/bpmf/run.h"
 #include "apps/common/json.h"
 #include "apps/common/memory.h"
+#include "apps/common/model_code.h"
 #include "apps/common/model_file.h"
 #include "apps/common/resume.h"
 
@@ -63,10 +64,7 @@ static pawl_status fill(FILE *file, const void *context) {
       {run->tests.sums, (size_t)run->tests.count, 8},
       {run->training.sums, (size_t)run->training.count, 8},
   };
-  json_t *header = make_header(run);
-  pawl_status status = bpmf_code_write(file, header, arrays, sizeof arrays / sizeof *arrays);
-  json_decref(header);
-  return status;
+  return bpmf_code_write(file, make_header(run), arrays, sizeof arrays / sizeof *arrays);
 }
 
 pawl_status bpmf_checkpoint_write(struct bpmf_run *run) {
@@ -105,8 +103,8 @@ static pawl_status compare(struct bpmf_run *run, const json_t *header, char *why
 }
 
 static pawl_status read_state(struct bpmf_run *run, const json_t *header, struct checkpoint_state *state, char *why) {
-  if (!bpmf_code_count(header, "iteration", run->is.iterations, &state->iteration) ||
-      !bpmf_code_count(header, "measured", run->is.iterations, &state->measured) ||
+  if (!apps_model_count(header, "iteration", 0, run->is.iterations, &state->iteration) ||
+      !apps_model_count(header, "measured", 0, run->is.iterations, &state->measured) ||
       !bpmf_code_u32(header, "samples", run->room, &state->samples))
     return apps_say(why, PAWL_CORRUPT, "invalid numbers in the header");
   run->progress.train_rmse = apps_json_number_of(json_object_get(header, "train_rmse"));

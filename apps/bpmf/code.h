@@ -1,11 +1,5 @@
-/* The frame of files of this folder, models and checkpoints. It is that of all models of pawl (docs/model-format.md):
- *
- *   pawl-model 1 00000768\n     version, and the offset of the arrays
- *   { … }\n                     header: "kind" and others, one key per line; padded with blanks
- *   arrays                      as the kind says
- *   checksum                    XXH3 of everything before, 64 bits
- *
- * All little-endian.
+/* Models and checkpoints as files: the frame of all models of pawl (apps/common/model_code.h) with a "kind" in its header,
+ * and arrays in it.
  */
 #ifndef BPMF_CODE_H
 #define BPMF_CODE_H
@@ -27,8 +21,8 @@ struct bpmf_array {
   int width;
 };
 
-/* A header for one kind of file. The caller releases it. */
-pawl_status bpmf_code_write(FILE *file, const json_t *header, const struct bpmf_array *arrays, size_t count);
+/* Takes the header, which names the kind; NULL: PAWL_NO_MEMORY. */
+pawl_status bpmf_code_write(FILE *file, json_t *header, const struct bpmf_array *arrays, size_t count);
 
 /* A file in memory. */
 struct bpmf_code {
@@ -51,8 +45,7 @@ bool bpmf_code_is_over(const struct bpmf_code *code);
 /* Whether a file begins like one of this kind; 64 bytes suffice. */
 bool bpmf_code_begins(const char *bytes, size_t size, const char *kind);
 
-/* Numbers of a header. False: there is no such number, or it is above `most`. */
-bool bpmf_code_count(const json_t *header, const char *key, uint64_t most, uint64_t *count_out);
+/* A number of a header. False: there is no such number, or it is above `most`. */
 bool bpmf_code_u32(const json_t *header, const char *key, uint32_t most, uint32_t *count_out);
 
 #endif

@@ -6,7 +6,6 @@
  *   counts      u32: how many items each user has rated
  *   rated       u32: the items of each user, in ascending order
  */
-#include <locale.h>
 #include <math.h>
 
 #include <pawl/version.h>
@@ -15,6 +14,7 @@
 #include "apps/bpmf/model.h"
 #include "apps/common/json.h"
 #include "apps/common/memory.h"
+#include "apps/common/model_code.h"
 #include "apps/common/model_file.h"
 
 #define KIND "bpmf"
@@ -46,17 +46,11 @@ pawl_status bpmf_model_fill(FILE *file, const void *context) {
       {model->counts, about->users, 4},
       {model->rated, (size_t)model->starts[about->users], 4},
   };
-  json_t *header = make_header(model);
-  pawl_status status = bpmf_code_write(file, header, arrays, sizeof arrays / sizeof *arrays);
-  json_decref(header);
-  return status;
+  return bpmf_code_write(file, make_header(model), arrays, sizeof arrays / sizeof *arrays);
 }
 
 pawl_status pawl_bpmf_model_write(const struct pawl_bpmf_model *model, const char *path, char error[PAWL_BPMF_TEXT]) {
-  locale_t before, c = apps_locale_enter(&before);
-  pawl_status status = apps_file_write(path, bpmf_model_fill, model, error);
-  apps_locale_leave(c, before);
-  return status;
+  return apps_model_write(path, bpmf_model_fill, model, error);
 }
 
 /* --- reading ---------------------------------------------------------------------------------------------- */
@@ -76,11 +70,11 @@ static pawl_status read_about(const json_t *json, struct pawl_bpmf_about *about,
   if (!bpmf_code_u32(json, "rank", PAWL_BPMF_RANK_MAX, &about->rank) || about->rank == 0) wrong = "rank";
   if (!bpmf_code_u32(json, "users", UINT32_MAX - 1, &about->users) || about->users == 0) wrong = "users";
   if (!bpmf_code_u32(json, "items", UINT32_MAX - 1, &about->items) || about->items == 0) wrong = "items";
-  if (!bpmf_code_count(json, "ratings", INT64_MAX, &about->ratings)) wrong = "ratings";
-  if (!bpmf_code_count(json, "test_ratings", INT64_MAX, &about->test_ratings)) wrong = "test_ratings";
+  if (!apps_model_count(json, "ratings", 0, INT64_MAX, &about->ratings)) wrong = "ratings";
+  if (!apps_model_count(json, "test_ratings", 0, INT64_MAX, &about->test_ratings)) wrong = "test_ratings";
   if (!bpmf_code_u32(json, "samples", SAMPLES_MAX, &about->samples) || about->samples == 0) wrong = "samples";
-  if (!bpmf_code_count(json, "iterations", INT64_MAX, &about->iterations)) wrong = "iterations";
-  if (!bpmf_code_count(json, "burn_in", INT64_MAX, &about->burn_in)) wrong = "burn_in";
+  if (!apps_model_count(json, "iterations", 0, INT64_MAX, &about->iterations)) wrong = "iterations";
+  if (!apps_model_count(json, "burn_in", 0, INT64_MAX, &about->burn_in)) wrong = "burn_in";
   if (!take_number(json, "alpha", false, &about->alpha) || !(about->alpha > 0)) wrong = "alpha";
   if (!take_number(json, "mean", false, &about->mean)) wrong = "mean";
   if (!take_number(json, "lowest", false, &about->lowest)) wrong = "lowest";
@@ -88,9 +82,9 @@ static pawl_status read_about(const json_t *json, struct pawl_bpmf_about *about,
   if (!apps_json_wide_of(json_object_get(json, "seed"), &about->seed)) wrong = "seed";
   if (!take_number(json, "train_rmse", true, &about->train_rmse)) wrong = "train_rmse";
   if (!take_number(json, "test_rmse", true, &about->test_rmse)) wrong = "test_rmse";
-  if (!bpmf_code_count(json, "user_bytes", INT64_MAX, &sizes->user_bytes)) wrong = "user_bytes";
-  if (!bpmf_code_count(json, "item_bytes", INT64_MAX, &sizes->item_bytes)) wrong = "item_bytes";
-  if (!bpmf_code_count(json, "rated", INT64_MAX, &sizes->rated)) wrong = "rated";
+  if (!apps_model_count(json, "user_bytes", 0, INT64_MAX, &sizes->user_bytes)) wrong = "user_bytes";
+  if (!apps_model_count(json, "item_bytes", 0, INT64_MAX, &sizes->item_bytes)) wrong = "item_bytes";
+  if (!apps_model_count(json, "rated", 0, INT64_MAX, &sizes->rated)) wrong = "rated";
   if (wrong) return apps_say(why, PAWL_CORRUPT, "invalid value of \"%s\" in the header", wrong);
   return PAWL_OK;
 }
@@ -169,17 +163,12 @@ pawl_status bpmf_model_decode(const char *bytes, size_t size, struct pawl_bpmf_m
   return status;
 }
 
+static pawl_status decode(const char *bytes, size_t size, void *model_out, char *why) {
+  return bpmf_model_decode(bytes, size, model_out, why);
+}
+
 pawl_status pawl_bpmf_model_read(const char *path, struct pawl_bpmf_model **model_out, char error[PAWL_BPMF_TEXT]) {
-  char why[PAWL_BPMF_TEXT] = "", *bytes;
-  locale_t before, c;
-  size_t size;
-  pawl_status status = apps_file_read(path, &bytes, &size, error);
-  if (status) return status;
-  c = apps_locale_enter(&before);
-  status = bpmf_model_decode(bytes, size, model_out, why);
-  apps_locale_leave(c, before);
-  apps_free(bytes);
-  return status ? apps_say(error, status, "%s: %s", path, why) : PAWL_OK;
+  return apps_model_read(path, decode, model_out, error);
 }
 
 bool pawl_bpmf_model_is(const char *path) {

@@ -1,4 +1,5 @@
-/* The part of model files that all kinds share: what is written is read, and nothing that is cut off or changed. */
+/* The part of model files that all kinds share: a reader accepts what was written, and refuses a file that was cut off or
+ * changed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -142,6 +142,6 @@ pawl_status cnn_reduce_agree(struct cnn_worker *worker, const struct cnn_order *
   memcpy(worker->mean, worker->model->parameters, count * sizeof *worker->mean);
   pawl_status status = apps_reduce_mean(worker->worker, order->number, order->serial, tensor_of(worker->mean, count),
                                         worker->iteration, &worker->reduce, &is_there);
-  if (!is_there) cnn_reduce_end(worker); /* what it would give is no mean */
+  if (!is_there) cnn_reduce_end(worker); /* this worker has no mean that it could give */
   return explain(worker, status);
 }
