@@ -1,6 +1,7 @@
-/* Reduce under faults: links break and fall silent, members are cut off, stand still, die and come back, and are
- * declared dead while they live. In some runs a member closes the reduce meanwhile. Every step returns the average of what was sent (reducers.h), and once the faults
- * are over all members go on together. Bugs that are planted on purpose are found.
+/* Reduce under faults: links break and fall silent, members are cut off, stand still, die and come back, and are declared
+ * dead while they live. In some runs a member closes the reduce. Every step returns the average of what was sent
+ * (reducers.h), and once the faults are over all remaining members go on together. The test finds bugs that are planted
+ * on purpose.
  *
  * planted: yes
  * cost: 60

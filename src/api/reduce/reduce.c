@@ -44,11 +44,10 @@ static void closed(void *context) {
 static void enter(void *context) { pwi_driver_enter(driver_of(context)); }
 static void leave(void *context) { pwi_driver_leave(driver_of(context)); }
 
-/* Neighbours on this host may be about to answer. At first we look again at once; then other threads may run
- * between two looks. A wait that was too long for that makes the next attempt shorter, because sleeping is
- * better then. If the other threads are none that answer soon, we let nobody run for a while, and sleep after
- * the first looks: a thread that is woken comes before such threads, and one that has let them run comes
- * after all of them. */
+/* Neighbours on this host may be about to answer. At first this thread looks again at once; later it lets other threads
+ * run between two looks. If it looked in vain, the next attempt is shorter, because sleeping would have been better. If
+ * another thread ran for long, that thread is no neighbour that answers soon; for a while this one then sleeps after its
+ * first looks, because the scheduler prefers a thread that is woken to one that has let others run. */
 static bool pause_step(void *context, unsigned tries) {
   struct pawl_reduce *reduce = context;
   if (tries == 0) {

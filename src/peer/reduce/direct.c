@@ -77,7 +77,7 @@ void pwi_reduce_hide(struct pwi_reduce *engine, uint64_t version) {
   atomic_thread_fence(memory_order_release);
 }
 
-/* Without the neighbour's board nobody knows whether it sleeps. */
+/* Without the neighbour's board this member does not know whether the neighbour sleeps, and wakes it. */
 static void wake(struct pwi_reduce *engine, const struct reduce_peer *peer, enum reduce_sleep sleep) {
   const struct reduce_message none = {0};
   if (!peer->is_linked || !peer->is_reader) return;
