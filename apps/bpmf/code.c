@@ -8,13 +8,13 @@
 
 /* --- writing ---------------------------------------------------------------------------------------------- */
 
-struct list {
+struct array_list {
   const struct bpmf_array *arrays;
   size_t count;
 };
 
 static void put_arrays(struct apps_sink *sink, const void *context) {
-  const struct list *list = context;
+  const struct array_list *list = context;
   for (size_t i = 0; i < list->count; i++) {
     const struct bpmf_array *array = &list->arrays[i];
     if (array->width == 1)
@@ -25,7 +25,7 @@ static void put_arrays(struct apps_sink *sink, const void *context) {
 }
 
 pawl_status bpmf_code_write(FILE *file, json_t *header, const struct bpmf_array *arrays, size_t count) {
-  const struct list list = {arrays, count};
+  const struct array_list list = {arrays, count};
   return apps_model_fill(file, header, put_arrays, &list);
 }
 
