@@ -95,7 +95,6 @@ static pawl_status decode_changed(const char *key, json_t *value, char *why) {
   fclose(file);
   pawl_status status = bpmf_model_decode(changed, size, &again, why);
   pawl_bpmf_model_destroy(again);
-  json_decref(header);
   free(bytes);
   free(changed);
   return status;
