@@ -28,7 +28,7 @@ void linear_certificate_init(struct linear_certificate *certificate, enum pawl_l
     certificate->factors[1] = first / second;
 }
 
-void linear_certificate_add(struct linear_certificate *certificate, double weight, const double g[2]) {
+void linear_certificate_add(struct linear_certificate *certificate, double weight, double earlier, const double g[2]) {
   bool is_regression = linear_is_regression(certificate->loss);
   double l1 = certificate->l1, l2 = certificate->l2;
   double fits = fabs(certificate->factors[0] * g[0] + certificate->factors[1] * g[1]);
@@ -43,6 +43,7 @@ void linear_certificate_add(struct linear_certificate *certificate, double weigh
                                         : 0;
   certificate->violation += violation;
   certificate->reach += violation * fabs(weight);
+  certificate->moved += violation * fabs(weight - earlier);
   certificate->violation_most = fmax(certificate->violation_most, violation);
 }
 

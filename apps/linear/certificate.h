@@ -40,14 +40,15 @@ struct linear_certificate {
   /* violation of the optimality conditions at the weights: sum and maximum */
   double violation, violation_most;
   double reach; /* sum of the violations, each times its |w_j| */
+  double moved; /* the same, each times the way that w_j went */
 };
 
 /* `sum` is the sum of the workers' replies. */
 void linear_certificate_init(struct linear_certificate *certificate, enum pawl_linear_loss loss, bool has_bias,
                              double l1, double l2, const struct linear_reply *sum);
 
-/* Adds a feature: its weight, and its sums g for both classes. */
-void linear_certificate_add(struct linear_certificate *certificate, double weight, const double g[2]);
+/* Adds a feature: its weight, the one that it had at the last full round, and its sums g for both classes. */
+void linear_certificate_add(struct linear_certificate *certificate, double weight, double earlier, const double g[2]);
 
 /* Returns (F(w) - D(a)) / F(w) once all features are added; infinite if there is no bound. */
 double linear_certificate_gap(const struct linear_certificate *certificate, const struct linear_reply *sum,

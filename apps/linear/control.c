@@ -19,6 +19,8 @@ enum { ACTIVE_ROUNDS = 2 };
 #define FLAT 2e-3       /* the fall that the last Newton quadratic may have promised */
 #define FLAT_TWICE 0.06 /* the same for losses that are not smooth, twice in a row */
 #define REACH 2         /* the highest `reach` of struct linear_distance that counts as converged */
+#define REACH_MOST 10   /* the same if `moved` is small as well */
+#define MOVED 0.5       /* the highest `moved`, times the way that is still to go */
 #define GUESSED 0.1     /* the distance is measured when its estimate is below */
 
 enum { CHECK_AFTER = 20 }; /* rounds since the last measurement */
@@ -29,6 +31,7 @@ void linear_control_next(struct linear_control *control) {
   control->last_fall = control->left = INFINITY;
   control->last_dual = control->best_dual = -INFINITY;
   control->last_factors[0] = control->last_factors[1] = 1;
+  control->worst_factor = 0.999;
   control->first_violation = control->last_violation = 0;
   control->log_slope = NAN;
   control->since_full = 0;
@@ -121,6 +124,7 @@ static void guess(struct linear_control *control, const struct linear_outcome *o
   double fallen = fabs(control->last_full - outcome->objective), factor = 1;
   if (isfinite(fallen) && isfinite(control->last_fall)) factor = fallen / fmax(control->last_fall, 1e-300);
   double worst = fmin(fmax(factor, fmax(control->last_factors[0], control->last_factors[1])), 0.999);
+  control->worst_factor = worst;
   control->left = fallen * worst / (1 - worst) / fabs(outcome->objective);
   control->last_factors[1] = control->last_factors[0];
   control->last_factors[0] = factor;
@@ -140,21 +144,35 @@ static void judge_end(struct linear_control *control, const struct linear_outcom
                          (outcome->violation <= control->check_below || control->since_check >= CHECK_AFTER);
 }
 
+/* As F is convex, the distance is at most the sum of the violations, each times the way from w_j to the optimum. Two
+ * guesses of that way have to agree: w_j itself, and the way since the last full round times what is left of a
+ * geometric series. The objective falls by the square of the factor by which the weights come closer.
+ *
+ * Returns by which factor the violation has to fall until both are small enough; 1 and more if they are. `moved` falls
+ * with its square. */
+static double to_be_near(const struct linear_control *control, const struct linear_distance *distance) {
+  double factor = sqrt(control->worst_factor), to_go = fmax(1, factor / (1 - factor));
+  double near = REACH_MOST * control->tolerance / distance->reach;
+  double still = sqrt(MOVED * control->tolerance / (to_go * distance->moved));
+  return fmax(REACH * control->tolerance / distance->reach, fmin(near, still));
+}
+
 /* Training is done if the bound is within the tolerance. If the penalty is small for the size of the values,
  * the bound is useless. Then four conditions decide. The violation of the optimality conditions is, by
  * default, a hundredth of the first one (LIBLINEAR's rule; less where a class is rare: Yuan et al. 2010, 6).
  * The estimate is at most a tenth of the tolerance; otherwise nothing is measured. Steps are not damped, as
- * short steps creep. And `reach` is small. The bound falls about as fast as the violation, which each round
+ * short steps creep. And the weights are near (to_be_near). The bound falls about as fast as the violation, which each round
  * reports. */
 void linear_control_measured(struct linear_control *control, const struct linear_distance *distance) {
-  double gap = distance->gap;
-  bool is_flat = control->damping <= 1 && distance->reach <= REACH * control->tolerance &&
-                 distance->violation <= 10 * control->tolerance * control->balance * control->first_violation;
+  double gap = distance->gap, allowed = 10 * control->tolerance * control->balance * control->first_violation;
+  double factor = fmin(to_be_near(control, distance), allowed / distance->violation);
+  bool is_flat = control->damping <= 1 && factor >= 1;
   control->gap = gap;
   control->is_done = gap <= control->tolerance || is_flat;
   control->wants_check = false;
   control->since_check = 0;
-  control->check_below = 0.8 * control->last_violation * control->tolerance / gap;
+  if (!(control->damping <= 1 && factor > control->tolerance / gap)) factor = control->tolerance / gap;
+  control->check_below = control->last_violation * factor;
   control->is_stuck = !control->is_done && control->last_fall <= STILL * fabs(control->best);
 }
 

@@ -35,6 +35,7 @@ struct linear_control {
   double last_full;       /* objective after the last full round */
   double last_fall;       /* how much the objective fell between the last two full rounds */
   double last_factors[2]; /* ratios of consecutive falls, the newest first */
+  double worst_factor;    /* the highest of the last three, below 1 */
   double last_dual, best_dual;
   double first_rate;
   bool is_rate_given; /* by the user */
@@ -82,6 +83,9 @@ struct linear_distance {
   /* The same sum with each term times |w_j|, relative to the objective. As F is convex, it is a bound if no
    * weight of the optimum is further from ours than 0 is */
   double reach;
+  /* The same sum with each term times the way that w_j went since the last full round; infinite if nobody knows. If
+   * weights converge geometrically, it is a bound of the size of the distance itself */
+  double moved;
 };
 
 /* Decides after a measurement, which `wants_check` asked for. */

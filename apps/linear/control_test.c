@@ -39,8 +39,22 @@ static void hear(struct linear_control *control, double objective) {
 }
 
 static void measured(struct linear_control *control, double gap, double violation, double reach) {
-  struct linear_distance distance = {gap, violation, reach};
+  struct linear_distance distance = {gap, violation, reach, INFINITY};
   linear_control_measured(control, &distance);
+}
+
+/* Falls by `factor` from one full round to the next, until the distance is to be measured: then weights have `moved`. */
+static bool is_done_where(double factor, double reach, double moved) {
+  struct linear_control control = begin(PAWL_LINEAR_METHOD_BLOCKS, 1e-3, 0, 1);
+  double above = 1;
+  for (int round = 0; round < 3000 && !control.wants_check; round++) {
+    if (control.is_full) above *= factor;
+    hear(&control, 100 + above);
+  }
+  assert_true(control.wants_check);
+  struct linear_distance distance = {0.5, 0.09, reach, moved};
+  linear_control_measured(&control, &distance);
+  return control.is_done;
 }
 
 /* The same, towards an optimum of 100: whoever asks is told how far it is. */
@@ -134,6 +148,16 @@ static void test_a_violation_that_is_a_hundredth_of_the_first_is_done_without_a_
   for (int round = 0; round < 60 && !control.wants_check; round++) hear(&control, 100);
   measured(&control, 0.5, 0.09, 1.9e-3);
   assert_true(control.is_done);
+}
+
+static void test_slopes_that_are_left_count_by_how_far_weights_still_go(void **state) {
+  (void)state;
+  assert_true(is_done_where(0.1, 9e-3, 4e-4));
+  assert_false(is_done_where(0.1, 9e-3, 6e-4));   /* they still go far */
+  assert_false(is_done_where(0.1, 1.1e-2, 1e-6)); /* they may be far from where they will be */
+  assert_false(is_done_where(0.95, 9e-3, 4e-4));  /* the same way in every round, and 39 times as far in the end */
+  assert_true(is_done_where(0.95, 9e-3, 1e-5));
+  assert_false(is_done_where(0.1, 9e-3, INFINITY)); /* it is not known how far they went */
 }
 
 static void test_nothing_can_be_less_than_nothing(void **state) {
@@ -394,6 +418,7 @@ int main(void) {
       cmocka_unit_test(test_what_seems_to_be_done_is_measured_before_it_is_said),
       cmocka_unit_test(test_where_nothing_moves_and_the_bound_is_not_met_it_is_stuck),
       cmocka_unit_test(test_a_violation_that_is_a_hundredth_of_the_first_is_done_without_a_bound),
+      cmocka_unit_test(test_slopes_that_are_left_count_by_how_far_weights_still_go),
       cmocka_unit_test(test_nothing_can_be_less_than_nothing),
       cmocka_unit_test(test_the_least_tolerance_means_all_rounds),
       cmocka_unit_test(test_nothing_is_decided_by_an_objective_that_is_not_known),

@@ -114,33 +114,33 @@ static void judge(const struct linear_worker *worker, const struct linear_order 
     reply->conjugates[class][k] += linear_conjugate(loss, c, linear_shrinks[k] * slope);
 }
 
-/* The gradient by columns: a pair for each feature, one sum per class. For regression the second is the sum
- * of c x. */
-static void sum_columns(const struct linear_worker *worker, const struct linear_order *order, const double *slopes,
-                        double *pairs) {
+/* The gradient by columns: a pair for each feature, one sum per class. Slopes of the second class are never above 0, and
+ * those of the first never below, so the slope tells the class without a look at the label. For regression the second
+ * is the sum of c x. */
+static void sum_columns(const struct linear_worker *worker, const double *slopes, double *pairs) {
   const struct linear_share *share = &worker->share;
   bool is_regression = linear_is_regression(worker->spec.loss);
-  for (size_t j = 0; j < share->features; j++)
+  for (size_t j = 0; j < share->features; j++) {
+    double all = 0, first = 0, weights = 0;
     for (uint64_t k = share->starts[j]; k < share->starts[j + 1]; k++) {
-      size_t row = share->row_of[k];
-      double x = (double)share->values[k];
-      if (is_regression) {
-        pairs[2 * j] += x * slopes[row];
-        pairs[2 * j + 1] += x * (double)share->weights[row];
-      } else {
-        pairs[2 * j + (y_of(worker, order, row) > 0)] += x * slopes[row];
-      }
+      double x = (double)share->values[k], slope = slopes[share->row_of[k]];
+      all += x * slope;
+      first += x * (slope > 0 ? slope : 0);
     }
+    for (uint64_t k = share->starts[j]; is_regression && k < share->starts[j + 1]; k++)
+      weights += (double)share->values[k] * (double)share->weights[share->row_of[k]];
+    pairs[2 * j] = is_regression ? all : first;
+    pairs[2 * j + 1] = is_regression ? weights : all - first;
+  }
 }
 
 /* The gradient by rows. Rows without a slope, beyond the hinge, are skipped. */
-static void sum_rows(const struct linear_worker *worker, const struct linear_order *order, const double *slopes,
-                     double *pairs) {
+static void sum_rows(const struct linear_worker *worker, const double *slopes, double *pairs) {
   const struct linear_rows *rows = &worker->rows;
   bool is_regression = linear_is_regression(worker->spec.loss);
   for (size_t i = 0; i < worker->share.rows; i++) {
     double slope = slopes[i], c = (double)worker->share.weights[i];
-    double *sums = pairs + (!is_regression && y_of(worker, order, i) > 0);
+    double *sums = pairs + (!is_regression && slope < 0);
     if (slope == 0 && !is_regression) continue;
     for (uint64_t k = rows->starts[i]; k < rows->starts[i + 1]; k++) {
       sums[2 * rows->feature_of[k]] += slope * (double)rows->values[k];
@@ -158,9 +158,9 @@ static pawl_status push_gradient(struct linear_worker *worker, const struct line
   pawl_status status = pairs ? open_vector(worker, order, LINEAR_GRADIENT, &vector) : PAWL_NO_MEMORY;
   if (!status) {
     if (worker->rows.starts)
-      sum_rows(worker, order, slopes, pairs);
+      sum_rows(worker, slopes, pairs);
     else
-      sum_columns(worker, order, slopes, pairs);
+      sum_columns(worker, slopes, pairs);
     status = pawl_vector_push(vector, pawl_at_keys(share->keys, share->features), pairs, &task);
   }
   pawl_status ended = pawl_task_finish(task, PAWL_FOREVER);

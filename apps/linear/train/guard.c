@@ -19,9 +19,9 @@ enum { ROWS_AT_ONCE = 1 << 16 };
 
 /* --- the best so far ------------------------------------------------------------------------------------ */
 
-static pawl_status keep_row(struct linear_kept *kept, uint64_t key, double weight) {
-  if (kept->count == kept->room) {
-    size_t room = kept->room ? 2 * kept->room : 1024;
+static pawl_status make_room(struct linear_kept *kept, size_t count) {
+  if (count > kept->room) {
+    size_t room = count > 512 ? 2 * count : 1024;
     uint64_t *keys = apps_resize(kept->keys, room * sizeof *keys);
     if (keys) kept->keys = keys;
     double *weights = apps_resize(kept->weights, room * sizeof *weights);
@@ -29,6 +29,12 @@ static pawl_status keep_row(struct linear_kept *kept, uint64_t key, double weigh
     if (!keys || !weights) return PAWL_NO_MEMORY;
     kept->room = room;
   }
+  return PAWL_OK;
+}
+
+static pawl_status keep_row(struct linear_kept *kept, uint64_t key, double weight) {
+  pawl_status status = make_room(kept, kept->count + 1);
+  if (status) return status;
   kept->keys[kept->count] = key;
   kept->weights[kept->count++] = weight;
   return PAWL_OK;
@@ -85,10 +91,28 @@ pawl_status linear_end_with_the_best(struct linear_run *run) {
   return run->kept.is_there && !run->is_best && isfinite(run->control.best) ? write_back(run) : PAWL_OK;
 }
 
+pawl_status linear_remember(struct linear_run *run) {
+  struct linear_kept *earlier = &run->earlier;
+  earlier->is_there = false;
+  if (!run->kept.is_there || !run->is_best) return PAWL_OK;
+  pawl_status status = make_room(earlier, run->kept.count);
+  if (status) return apps_fail(&run->common, status, "cannot remember the weights of a round");
+  memcpy(earlier->keys, run->kept.keys, run->kept.count * sizeof *earlier->keys);
+  memcpy(earlier->weights, run->kept.weights, run->kept.count * sizeof *earlier->weights);
+  earlier->count = run->kept.count;
+  earlier->is_there = true;
+  return PAWL_OK;
+}
+
+static void forget(struct linear_kept *kept) {
+  apps_free(kept->keys);
+  apps_free(kept->weights);
+  memset(kept, 0, sizeof *kept);
+}
+
 void linear_forget_kept(struct linear_run *run) {
-  apps_free(run->kept.keys);
-  apps_free(run->kept.weights);
-  memset(&run->kept, 0, sizeof run->kept);
+  forget(&run->kept);
+  forget(&run->earlier);
   run->is_best = false;
 }
 
@@ -101,13 +125,18 @@ static pawl_status look_at_features(struct linear_run *run, struct pawl_vector *
   struct linear_worker reader = {.weights = run->weights};
   uint64_t *keys = apps_alloc(ROWS_AT_ONCE * sizeof *keys), next = 0;
   double *pairs = apps_alloc(2 * ROWS_AT_ONCE * sizeof *pairs), *w = apps_alloc(ROWS_AT_ONCE * sizeof *w), bias;
-  size_t count = 0;
+  const struct linear_kept *earlier = &run->earlier;
+  size_t count = 0, seen = 0;
   pawl_status status = keys && pairs && w ? PAWL_OK : PAWL_NO_MEMORY;
   while (!status && next < run->order.features) {
     struct pawl_range rest = {next, run->order.features};
     status = pawl_vector_scan(gradient, rest, ROWS_AT_ONCE, keys, pairs, PAWL_FOREVER, &count, &next);
     if (!status) status = linear_pull_weights(&reader, keys, count, w, &bias);
-    for (size_t i = 0; i < count && !status; i++) linear_certificate_add(certificate, w[i], pairs + 2 * i);
+    for (size_t i = 0; i < count && !status; i++) {
+      while (seen < earlier->count && earlier->keys[seen] < keys[i]) seen++;
+      bool had = seen < earlier->count && earlier->keys[seen] == keys[i];
+      linear_certificate_add(certificate, w[i], had ? earlier->weights[seen] : 0, pairs + 2 * i);
+    }
   }
   apps_free(keys);
   apps_free(pairs);
@@ -133,6 +162,7 @@ static pawl_status measure_once(struct linear_run *run, bool *whole_out, struct 
     if (!status) distance->gap = linear_certificate_gap(&certificate, &sum, sum.loss + penalty);
     distance->violation = certificate.violation;
     distance->reach = certificate.reach / fabs(sum.loss + penalty);
+    distance->moved = run->earlier.is_there ? certificate.moved / fabs(sum.loss + penalty) : INFINITY;
   }
   pawl_vector_close(gradient);
   linear_delete_vector(run, &run->order, LINEAR_GRADIENT);

@@ -47,6 +47,7 @@ struct linear_run {
   struct pawl_vector *weights, *bias, *alpha;
   struct pawl_vector *scales; /* NULL: features are not scaled */
   struct linear_kept kept;
+  struct linear_kept earlier;   /* the same at the last full round; not there if that was not the best one */
   double *mean;                 /* of the weights of workers that average, by id, the bias last; NULL: none yet */
   size_t mean_size;             /* of `mean` */
   uint64_t met_moved;           /* `moved` when workers that average last met */
@@ -120,6 +121,9 @@ pawl_status linear_keep(struct linear_run *run);
 pawl_status linear_go_back(struct linear_run *run);
 pawl_status linear_end_with_the_best(struct linear_run *run);
 void linear_forget_kept(struct linear_run *run);
+
+/* Remembers the weights that were kept in this full round, until the next one measures how far they have gone. */
+pawl_status linear_remember(struct linear_run *run);
 
 /* Measures the distance of the weights to the optimum, for linear_control_measured. */
 pawl_status linear_measure(struct linear_run *run, struct linear_distance *distance_out);

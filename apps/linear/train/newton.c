@@ -150,7 +150,7 @@ static pawl_status take_gradient(struct linear_run *run, struct linear_newton *n
   status = finish(status, task);
   linear_certificate_init(&certificate, run->spec.loss, run->spec.bias, run->order.l1, run->order.l2, &newton->at);
   for (size_t j = 0; j < features && !status; j++) {
-    linear_certificate_add(&certificate, newton->w[j], pairs + 2 * j);
+    linear_certificate_add(&certificate, newton->w[j], 0, pairs + 2 * j);
     newton->g[j] = pairs[2 * j] + (is_regression ? 0 : pairs[2 * j + 1]);
   }
   newton->g[features] = run->bias ? newton->at.slopes[0] + (is_regression ? 0 : newton->at.slopes[1]) : 0;

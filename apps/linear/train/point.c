@@ -142,16 +142,17 @@ static const char *why_to_end(struct linear_run *run) {
  * optimum. */
 static pawl_status draw_conclusions(struct linear_run *run) {
   struct linear_control *control = &run->control;
-  struct linear_distance distance = {NAN, NAN, NAN};
+  struct linear_distance distance = {NAN, NAN, NAN, NAN};
   pawl_status status = PAWL_OK;
   if (control->keeps) status = linear_keep(run);
   if (!status && control->goes_back) status = linear_go_back(run);
   if (!status && control->lowers_rate && !control->goes_back)
     status = linear_begin_vectors(run, run->order.point, run->order.generation + 1, run->weights, run->bias, true);
-  if (status || !control->wants_check) return status;
-  status = linear_measure(run, &distance);
-  if (!status) linear_control_measured(control, &distance);
-  return status;
+  if (!status && control->wants_check) {
+    status = linear_measure(run, &distance);
+    if (!status) linear_control_measured(control, &distance);
+  }
+  return status || control->since_full ? status : linear_remember(run);
 }
 
 static pawl_status rounds(struct linear_run *run) {
