@@ -125,12 +125,14 @@ static bool make_sides(struct bpmf_data *data, struct sorted_rating *list, const
   return is_fine;
 }
 
-/* Splits the list, and finds mean and range of the training part. */
+static double square(double x) { return x * x; }
+
+/* Splits the list, finds mean, range and deviation of the training part, and takes the mean and the deviation out. */
 static pawl_status split(struct bpmf_data *data, const struct pawl_ratings *ratings, double share, uint64_t seed,
                          struct sorted_rating *list, char *error) {
   const struct pawl_rating *all = pawl_ratings_list(ratings);
   struct pawl_ratings_info info;
-  double sum = 0;
+  double sum = 0, squares = 0;
   pawl_ratings_info(ratings, &info);
   if (share > 0) data->tests = apps_alloc_zero((size_t)info.count, sizeof *data->tests);
   if (share > 0 && !data->tests) return no_memory(error);
@@ -150,7 +152,10 @@ static pawl_status split(struct bpmf_data *data, const struct pawl_ratings *rati
   if (data->count == 0)
     return apps_say(error, PAWL_INVALID, "all %" PRIu64 " ratings are test ratings; use a smaller share", info.count);
   data->mean = sum / (double)data->count;
-  for (uint64_t i = 0; i < data->count; i++) list[i].value = (float)((double)list[i].value - data->mean);
+  for (uint64_t i = 0; i < data->count; i++) squares += square((double)list[i].value - data->mean);
+  data->scale = data->lowest < data->highest ? sqrt(squares / (double)data->count) : 1;
+  for (uint64_t i = 0; i < data->count; i++)
+    list[i].value = (float)(((double)list[i].value - data->mean) / data->scale);
   return PAWL_OK;
 }
 
@@ -158,6 +163,7 @@ static uint64_t hash(const void *bytes, size_t size, uint64_t seed) { return XXH
 
 static void make_digest(struct bpmf_data *data) {
   uint64_t sum = hash(&data->mean, sizeof data->mean, data->count);
+  sum = hash(&data->scale, sizeof data->scale, sum);
   for (int side = 0; side < BPMF_SIDES; side++) {
     const struct bpmf_ratings *is = &data->sides[side];
     sum = hash(data->names[side].text, data->names[side].size, sum);

@@ -1,4 +1,6 @@
-/* The ratings as the sampler needs them: by user and by item, without their mean, and the test ratings apart. */
+/* The ratings as the sampler needs them: by user and by item, and the test ratings apart. The mean is subtracted, and the
+ * rest is divided by the standard deviation, so that ratings up to 5 and up to 100 are learned equally well: the prior
+ * of the rows expects numbers near 1. */
 #ifndef BPMF_DATA_H
 #define BPMF_DATA_H
 
@@ -14,7 +16,7 @@ struct bpmf_ratings {
   uint32_t rows;
   uint64_t *starts; /* rows + 1 */
   uint32_t *others;
-  float *values; /* without the mean */
+  float *values; /* (rating - mean) / scale */
 };
 
 struct bpmf_pair {
@@ -26,6 +28,7 @@ struct bpmf_data {
   struct bpmf_ratings sides[BPMF_SIDES];
   uint64_t count; /* training ratings */
   double mean;    /* of the training ratings */
+  double scale;   /* their standard deviation; 1 if they are all equal */
   float lowest, highest;
   struct bpmf_pair *tests;
   uint64_t test_count;
@@ -41,6 +44,11 @@ PAWL_MUST_USE pawl_status bpmf_data_init(struct bpmf_data *data, const struct pa
                                          const struct pawl_ratings *test, double test_share, uint64_t seed,
                                          char *error);
 void bpmf_data_fini(struct bpmf_data *data);
+
+/* The rating that a scaled value stands for. */
+static inline double bpmf_rating_of(const struct bpmf_data *data, double value) {
+  return data->mean + data->scale * value;
+}
 
 static inline struct bpmf_rated bpmf_rated_of(const struct bpmf_ratings *side, uint32_t row) {
   uint64_t first = side->starts[row];

@@ -71,7 +71,8 @@ static void measure_training(void *context, uint32_t hand, size_t block) {
   (void)hand;
   for (size_t row = block * side->block_rows; row < end && row < ratings->rows; row++)
     for (uint64_t i = ratings->starts[row]; i < ratings->starts[row + 1]; i++)
-      add_rating(work, i, (uint32_t)row, ratings->others[i], sampler->data->mean + (double)ratings->values[i], errors);
+      add_rating(work, i, (uint32_t)row, ratings->others[i], bpmf_rating_of(sampler->data, (double)ratings->values[i]),
+                 errors);
   work->measure->errors[2 * block] = errors[0];
   work->measure->errors[2 * block + 1] = errors[1];
 }

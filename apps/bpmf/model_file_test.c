@@ -11,7 +11,7 @@ static struct pawl_bpmf_model *model;
 static int make_model(void **state) {
   if (make_folder(state)) return -1;
   struct pawl_bpmf_options options = short_options(3, 12);
-  ratings = low_rank_ratings((struct low_rank){8, 12, 2, 0.3, 0.5, 5});
+  ratings = low_rank_ratings((struct low_rank){8, 12, 2, 0.3, 0.5, 5, 1});
   options.test_share = 0.2;
   options.keep = 4;
   model = trained(ratings, NULL, &options, NULL);

@@ -12,13 +12,8 @@
 #define THREADS_MAX 1024
 #define BURN_IN 10
 
-static const struct pawl_bpmf_options defaults = {.rank = 16,
-                                                  .iterations = 100,
-                                                  .burn_in = PAWL_BPMF_BURN_IN_AUTO,
-                                                  .alpha = 2,
-                                                  .keep = 20,
-                                                  .seed = 1,
-                                                  .checkpoint_every = 10};
+static const struct pawl_bpmf_options defaults = {
+    .rank = 16, .iterations = 100, .burn_in = PAWL_BPMF_BURN_IN_AUTO, .keep = 20, .seed = 1, .checkpoint_every = 10};
 
 void pawl_bpmf_options_init_sized(struct pawl_bpmf_options *options, size_t struct_size) {
   apps_sized_init(options, struct_size, &defaults, sizeof defaults);
@@ -35,7 +30,8 @@ static bool check(const struct pawl_bpmf_options *is, char *error) {
     return bad(error, "the number of iterations must be from 1 to 100,000,000");
   if (is->burn_in >= is->iterations)
     return bad(error, "the burn-in must be shorter than all iterations, or there are no samples");
-  if (!(is->alpha >= 1e-9 && is->alpha <= 1e9)) return bad(error, "alpha must be from 1e-9 to 1e9");
+  if (is->alpha != 0 && !(is->alpha >= 1e-9 && is->alpha <= 1e9))
+    return bad(error, "alpha must be from 1e-9 to 1e9, or 0 to choose it");
   if (is->keep == 0 || is->keep > KEEP_MAX) return bad(error, "a model keeps from 1 to 1000 samples");
   if (!(is->test_share >= 0 && is->test_share < 1))
     return bad(error, "the share of test ratings must be at least 0 and below 1");

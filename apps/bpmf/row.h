@@ -1,7 +1,7 @@
 /* The conditional distribution of one row, given all rows of the other side (Salakhutdinov and Mnih 2008, 3.3):
  *
  *   u_i ~ N(A^-1 b, A^-1)   where   A = Lambda + alpha * sum over j of v_j v_j'
- *                                   b = Lambda mu + alpha * sum over j of (r_ij - mean) v_j
+ *                                   b = Lambda mu + alpha * sum over j of r_ij v_j
  *
  * and j runs over the ratings of the row. A row without ratings is drawn from its prior N(mu, Lambda^-1).
  *
@@ -23,7 +23,7 @@ struct bpmf_prior {
 /* The ratings of one row. */
 struct bpmf_rated {
   const uint32_t *others; /* rows of the other side */
-  const float *values;    /* ratings without the mean of all */
+  const float *values;    /* ratings, as data.h scales them */
   size_t count;
 };
 

@@ -59,7 +59,7 @@ void bpmf_sampler_get(const struct bpmf_sampler *sampler, float *rows_out);
 static inline double bpmf_sampler_predict(const struct bpmf_sampler *sampler, uint32_t user, uint32_t item) {
   const float *u = sampler->sides[BPMF_USERS].rows + user * sampler->width;
   const float *v = sampler->sides[BPMF_ITEMS].rows + item * sampler->width;
-  return sampler->data->mean + (double)sampler->kernel->dot(u, v, sampler->width);
+  return bpmf_rating_of(sampler->data, (double)sampler->kernel->dot(u, v, sampler->width));
 }
 
 #endif

@@ -204,6 +204,7 @@ static void init_joint(struct joint *is, uint32_t rank, double alpha, uint64_t s
   is->data.sides[BPMF_USERS] = (struct bpmf_ratings){USERS, is->user_starts, is->user_others, is->user_values};
   is->data.sides[BPMF_ITEMS] = (struct bpmf_ratings){ITEMS, is->item_starts, is->item_others, is->item_values};
   is->data.count = USERS * ITEMS;
+  is->data.scale = 1;
   assert_int_equal(bpmf_sampler_init(&is->sampler, &is->data, rank, alpha, seed, 1, NULL), PAWL_OK);
 }
 

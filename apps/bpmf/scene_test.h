@@ -51,6 +51,7 @@ struct low_rank {
   uint32_t users, items, rank;
   double noise, share;
   uint64_t seed;
+  double unit; /* of the ratings */
 };
 
 static inline struct pawl_ratings *low_rank_ratings(struct low_rank is) {
@@ -65,7 +66,8 @@ static inline struct pawl_ratings *low_rank_ratings(struct low_rank is) {
     for (uint32_t j = 0; j < is.items; j++) {
       double value = 3 + is.noise * bpmf_normal(&random), chance = bpmf_unit(&random);
       for (uint32_t k = 0; k < is.rank; k++) value += u[i * is.rank + k] * v[j * is.rank + k];
-      if (i == 0 ? j == 0 : chance < is.share || i == is.users - 1) fprintf(file, "u%u\tv%u\t%.6f\n", i, j, value);
+      if (i == 0 ? j == 0 : chance < is.share || i == is.users - 1)
+        fprintf(file, "u%u\tv%u\t%.9g\n", i, j, value * is.unit);
     }
   fclose(file);
   struct pawl_ratings *ratings = ratings_of_text(text);

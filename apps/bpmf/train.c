@@ -18,9 +18,14 @@ static_assert(PAWL_BPMF_TEXT == APPS_TEXT_MAX, "sentences are written by the sam
  * included. */
 static bool is_kept(uint64_t n, uint64_t all, uint64_t kept) { return n * kept / all > (n - 1) * kept / all; }
 
+/* The rows of a model carry the scale of the ratings, so that its predictions are mean + u . v. Both sides carry its
+ * root, because the whole of it may be too large for a float. */
 static void keep_sample(struct bpmf_run *run) {
   struct pawl_bpmf_about *about = &run->model->about;
-  bpmf_sampler_get(&run->sampler, run->model->samples + about->samples * bpmf_sample_size(about));
+  float *rows = run->model->samples + about->samples * bpmf_sample_size(about);
+  bpmf_sampler_get(&run->sampler, rows);
+  double root = sqrt(run->data.scale);
+  for (size_t i = 0; i < bpmf_sample_size(about); i++) rows[i] = (float)(root * (double)rows[i]);
   about->samples++;
 }
 
@@ -40,7 +45,7 @@ static pawl_status iterate(struct bpmf_run *run) {
   uint64_t iteration = run->sampler.iteration;
   if (status == PAWL_DIVERGED)
     return apps_say(run->error, status,
-                    "the numbers became too large in iteration %" PRIu64 "; scale the ratings, or use a lower alpha",
+                    "the numbers became too large in iteration %" PRIu64 "; use a lower alpha or a lower rank",
                     iteration);
   if (status) return apps_say(run->error, status, "iteration %" PRIu64 ": %s", iteration, pawl_status_text(status));
   double seconds = fmax(apps_seconds_since(begun), 1e-9);
@@ -61,6 +66,22 @@ static pawl_status iterate(struct bpmf_run *run) {
 
 /* --- before and after ------------------------------------------------------------------------------------- */
 
+/* What the user gave, or twice the precision of the ratings themselves: for ratings from 1 to 5, whose deviation is
+ * about 1, the 2 of Salakhutdinov and Mnih. */
+static double alpha_of(const struct bpmf_run *run) {
+  return run->is.alpha > 0 ? run->is.alpha : 2 / (run->data.scale * run->data.scale);
+}
+
+/* The error of the mean rating as the prediction of everything: a model that is no better has learned nothing. */
+static double plain_rmse(const struct bpmf_data *data) {
+  double sum = 0;
+  for (uint64_t i = 0; i < data->test_count; i++) {
+    double off = (double)data->tests[i].value - data->mean;
+    sum += off * off;
+  }
+  return data->test_count ? sqrt(sum / (double)data->test_count) : (double)NAN;
+}
+
 static pawl_status make_model(struct bpmf_run *run) {
   uint64_t samples = run->is.iterations - run->is.burn_in;
   run->room = samples < run->is.keep ? (uint32_t)samples : run->is.keep;
@@ -71,7 +92,7 @@ static pawl_status make_model(struct bpmf_run *run) {
                                   .test_ratings = run->data.test_count,
                                   .samples = run->room,
                                   .burn_in = run->is.burn_in,
-                                  .alpha = run->is.alpha,
+                                  .alpha = alpha_of(run),
                                   .mean = run->data.mean,
                                   .lowest = (double)run->data.lowest,
                                   .highest = (double)run->data.highest,
@@ -88,7 +109,8 @@ static pawl_status prepare(struct bpmf_run *run, const struct pawl_ratings *rati
     return apps_say(run->error, PAWL_INVALID, "test ratings are given, so no share of the others can be taken");
   pawl_status status = bpmf_data_init(&run->data, ratings, test, run->is.test_share, run->is.seed, run->error);
   if (status) return status;
-  if (bpmf_sampler_init(&run->sampler, &run->data, run->is.rank, run->is.alpha, run->is.seed, run->is.threads, NULL) ||
+  double alpha = alpha_of(run) * run->data.scale * run->data.scale;
+  if (bpmf_sampler_init(&run->sampler, &run->data, run->is.rank, alpha, run->is.seed, run->is.threads, NULL) ||
       !bpmf_measure_init(&run->tests, &run->sampler, false, run->data.test_count) ||
       !bpmf_measure_init(&run->training, &run->sampler, true, run->is.no_train_rmse ? 0 : run->data.count))
     return apps_say(run->error, PAWL_NO_MEMORY, "no memory for rows of rank %" PRIu32, run->is.rank);
@@ -108,6 +130,7 @@ static void conclude(struct bpmf_run *run) {
   result->test_rmse = progress->test_rmse;
   result->mean_train_rmse = about->train_rmse = progress->mean_train_rmse;
   result->mean_test_rmse = about->test_rmse = progress->mean_test_rmse;
+  result->plain_test_rmse = plain_rmse(&run->data);
   result->test_ratings = run->data.test_count;
   result->test_unknown = run->data.test_unknown;
   memcpy(result->first_unknown, run->data.first_unknown, sizeof result->first_unknown);

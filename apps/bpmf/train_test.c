@@ -7,7 +7,8 @@
 #include "apps/bpmf/scene_test.h"
 #include "base/memory.h"
 
-static const struct low_rank usual = {.users = 60, .items = 45, .rank = 3, .noise = 0.5, .share = 0.6, .seed = 1};
+static const struct low_rank usual = {
+    .users = 60, .items = 45, .rank = 3, .noise = 0.5, .share = 0.6, .seed = 1, .unit = 1};
 
 static void assert_same_model(const struct pawl_bpmf_model *a, const struct pawl_bpmf_model *b) {
   assert_int_equal(a->about.samples, b->about.samples);
@@ -29,7 +30,7 @@ static double reference_rmse(const struct pawl_ratings *ratings, const struct pa
   for (uint32_t i = 0; i < data.sides[BPMF_USERS].rows; i++)
     for (uint64_t k = data.sides[BPMF_USERS].starts[i]; k < data.sides[BPMF_USERS].starts[i + 1]; k++)
       list[n++] = (struct reference_rating){{i, data.sides[BPMF_USERS].others[k]},
-                                            data.mean + (double)data.sides[BPMF_USERS].values[k]};
+                                            bpmf_rating_of(&data, (double)data.sides[BPMF_USERS].values[k])};
   struct reference is = {.rank = options->rank,
                          .rows = {data.sides[BPMF_USERS].rows, data.sides[BPMF_ITEMS].rows},
                          .count = n,
@@ -70,6 +71,36 @@ static void test_the_error_is_near_the_noise_and_that_of_the_reference(void **st
   assert_true(result.mean_train_rmse < result.mean_test_rmse);
   assert_true(result.mean_test_rmse < result.test_rmse);
   pawl_ratings_destroy(ratings);
+}
+
+/* Ratings in cents, of 100 or of astronomers: the same model in another unit. Predictions were four times as bad for
+ * ratings from 0 to 100 as for the same ones from 0 to 1. */
+static void test_ratings_of_every_size_are_learned_equally_well(void **state) {
+  (void)state;
+  const double units[] = {1, 1e-6, 100, 3e36};
+  double first = 0;
+  for (size_t i = 0; i < 4; i++) {
+    struct low_rank scaled = usual;
+    scaled.unit = units[i];
+    struct pawl_ratings *ratings = low_rank_ratings(scaled);
+    struct pawl_bpmf_options options = short_options(5, 60);
+    struct pawl_bpmf_result result;
+    struct pawl_bpmf_prediction prediction;
+    struct pawl_bpmf_about about;
+    options.test_share = 0.2;
+    struct pawl_bpmf_model *model = trained(ratings, NULL, &options, &result);
+    pawl_bpmf_model_about(model, &about);
+    if (i == 0) first = result.mean_test_rmse;
+    if (!(fabs(result.mean_test_rmse / units[i] - first) < 1e-3 * first))
+      fail_msg("in units of %g: %g instead of %g", units[i], result.mean_test_rmse / units[i], first);
+    assert_true(first < 0.5 * result.plain_test_rmse / units[i]);
+    for (uint32_t item = 0; item < about.items; item++) {
+      pawl_bpmf_predict(model, 0, item, &prediction);
+      assert_true(isfinite(prediction.mean) && isfinite(prediction.deviation) && prediction.deviation > 0);
+    }
+    pawl_bpmf_model_destroy(model);
+    pawl_ratings_destroy(ratings);
+  }
 }
 
 /* --- threads ---------------------------------------------------------------------------------------------- */
@@ -195,7 +226,7 @@ static void test_a_checkpoint_of_other_options_or_ratings_is_refused(void **stat
   other = options, other.burn_in = 2;
   check_refused(ratings, other, PAWL_MISMATCH, "--burn-in was 3 and is now 2");
   other = options, other.alpha = 2.5;
-  check_refused(ratings, other, PAWL_MISMATCH, "--alpha was 2 and is now 2.5");
+  check_refused(ratings, other, PAWL_MISMATCH, "--alpha was 0 and is now 2.5");
   other = options, other.seed = 3;
   check_refused(ratings, other, PAWL_MISMATCH, "--seed was 1 and is now 3");
   other = options, other.keep = 2;
@@ -344,13 +375,14 @@ static void test_each_side_has_every_rating_in_the_order_of_the_other(void **sta
   pawl_ratings_destroy(ratings);
 }
 
-static void test_ratings_that_are_too_large_end_the_training(void **state) {
+static void test_numbers_that_become_too_large_end_the_training(void **state) {
   (void)state;
   struct pawl_ratings *ratings = ratings_of_text("a,x,1e38\na,y,-1e38\nb,x,-3e38\nb,y,1\n");
   struct pawl_bpmf_options options = short_options(4, 20);
   struct pawl_bpmf_model *model = NULL;
   struct pawl_bpmf_result result;
   char error[PAWL_BPMF_TEXT] = "";
+  options.alpha = 1e9;
   assert_int_equal(pawl_bpmf_train(ratings, NULL, &options, &model, &result, error), PAWL_DIVERGED);
   assert_non_null(strstr(error, "the numbers became too large in iteration"));
   assert_null(model);
@@ -376,7 +408,7 @@ static void test_options_are_checked(void **state) {
   check_options(other, "number of iterations");
   other = options, other.burn_in = 20;
   check_options(other, "the burn-in must be shorter");
-  other = options, other.alpha = 0;
+  other = options, other.alpha = -1;
   check_options(other, "alpha");
   other = options, other.alpha = (double)NAN;
   check_options(other, "alpha");
@@ -394,7 +426,7 @@ static void test_options_are_checked(void **state) {
 
 static void test_without_memory_nothing_is_left_behind(void **state) {
   (void)state;
-  struct pawl_ratings *ratings = low_rank_ratings((struct low_rank){5, 4, 1, 0.1, 0.9, 3});
+  struct pawl_ratings *ratings = low_rank_ratings((struct low_rank){5, 4, 1, 0.1, 0.9, 3, 1});
   struct pawl_bpmf_options options = short_options(3, 2);
   uint64_t live = pwi_memory_counts().live, n = 0;
   options.test_share = 0.2;
@@ -417,6 +449,7 @@ static void test_without_memory_nothing_is_left_behind(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_error_is_near_the_noise_and_that_of_the_reference),
+      cmocka_unit_test(test_ratings_of_every_size_are_learned_equally_well),
       cmocka_unit_test(test_samples_do_not_depend_on_the_number_of_threads),
       cmocka_unit_test(test_a_resumed_training_gives_the_same_model),
       cmocka_unit_test(test_a_checkpoint_of_other_options_or_ratings_is_refused),
@@ -426,7 +459,7 @@ int main(void) {
       cmocka_unit_test(test_test_ratings_of_strangers_are_counted_and_left_out),
       cmocka_unit_test(test_a_split_takes_about_its_share_and_depends_on_the_seed_only),
       cmocka_unit_test(test_each_side_has_every_rating_in_the_order_of_the_other),
-      cmocka_unit_test(test_ratings_that_are_too_large_end_the_training),
+      cmocka_unit_test(test_numbers_that_become_too_large_end_the_training),
       cmocka_unit_test(test_options_are_checked),
       cmocka_unit_test(test_without_memory_nothing_is_left_behind),
   };

@@ -2,9 +2,10 @@
  *
  * A rating of an item by a user is modelled as
  *
- *   rating = mean + u . v + noise,   noise ~ N(0, 1 / alpha)
+ *   rating = mean + d u . v + noise,   noise ~ N(0, 1 / alpha)
  *
- * where u is the user's row of U and v the item's row of V, both of `rank` numbers. Rows of a side have a normal prior,
+ * where u is the user's row of U and v the item's row of V, both of `rank` numbers, and d the standard deviation of the
+ * ratings. Rows of a side have a normal prior,
  * whose mean and precision have a normal-Wishart prior. TRAINING is full Gibbs sampling: each iteration draws the
  * hyper-parameters of both sides, then every row of U, then every row of V. Iterations after the burn-in are samples of
  * the posterior. Their mean prediction is the model's prediction, and their spread its uncertainty.
@@ -121,8 +122,9 @@ struct pawl_bpmf_result {
   uint64_t iterations;                                           /* complete ones, with those before a checkpoint */
   uint64_t samples;                                              /* iterations after the burn-in */
   double train_rmse, test_rmse, mean_train_rmse, mean_test_rmse; /* as in the last progress */
-  uint64_t test_ratings;                                         /* that were predicted */
-  uint64_t test_unknown;              /* test ratings that were left out: their user or item has no training rating */
+  double plain_test_rmse; /* of the mean training rating as the prediction of all test ratings; NAN: there are none */
+  uint64_t test_ratings;  /* that were predicted */
+  uint64_t test_unknown;  /* test ratings that were left out: their user or item has no training rating */
   char first_unknown[PAWL_BPMF_TEXT]; /* the first of them, as `file:line: problem`; "" if there is none */
   uint64_t resumed;                   /* iterations that the checkpoint had */
   uint32_t threads;                   /* as they were used */
@@ -137,7 +139,7 @@ struct pawl_bpmf_options {
   uint32_t rank;       /* numbers of a row, up to PAWL_BPMF_RANK_MAX; default 16 */
   uint64_t iterations; /* default 100 */
   uint64_t burn_in;    /* iterations that are no samples, below `iterations`; default 10, at most half of them */
-  double alpha;        /* precision of a rating: 1 / variance of its noise; default 2 */
+  double alpha;        /* precision of a rating: 1 / variance of its noise; 0, the default: 2 / variance of ratings */
   uint32_t keep;       /* samples that the model keeps, 1 to 1000; default 20 */
   double test_share;   /* share of the ratings that are test ratings, below 1; default 0. Not with a set of them */
   uint64_t seed;       /* of all random numbers and of test_share; default 1 */

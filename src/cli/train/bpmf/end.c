@@ -50,17 +50,17 @@ int pwi_train_bpmf_end_json(const struct pwi_train_bpmf_end *end) {
   struct pawl_bpmf_about about;
   pawl_bpmf_model_about(end->model, &about);
   json_t *object = json_pack(
-      "{s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "model",
-      pwi_json_string(end->output), "rank", (json_int_t)about.rank, "users", (json_int_t)about.users, "items",
+      "{s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+      "model", pwi_json_string(end->output), "rank", (json_int_t)about.rank, "users", (json_int_t)about.users, "items",
       (json_int_t)about.items, "ratings", (json_int_t)about.ratings, "test_ratings", (json_int_t)about.test_ratings,
       "why", result->why, "iterations", (json_int_t)result->iterations, "burn_in", (json_int_t)about.burn_in, "samples",
       (json_int_t)result->samples, "kept", (json_int_t)about.samples, "train_rmse",
       pwi_train_json_number(result->train_rmse), "test_rmse", pwi_train_json_number(result->test_rmse),
       "mean_train_rmse", pwi_train_json_number(result->mean_train_rmse), "mean_test_rmse",
-      pwi_train_json_number(result->mean_test_rmse), "seconds", pwi_train_json_number(result->seconds),
-      "sample_seconds", pwi_train_json_number(result->sample_s), "ratings_per_s",
-      pwi_train_json_number(result->ratings_per_s), "alpha", pwi_train_json_number(about.alpha), "seed",
-      json_sprintf("%" PRIu64, about.seed));
+      pwi_train_json_number(result->mean_test_rmse), "plain_test_rmse", pwi_train_json_number(result->plain_test_rmse),
+      "seconds", pwi_train_json_number(result->seconds), "sample_seconds", pwi_train_json_number(result->sample_s),
+      "ratings_per_s", pwi_train_json_number(result->ratings_per_s), "alpha", pwi_train_json_number(about.alpha),
+      "seed", json_sprintf("%" PRIu64, about.seed));
   if (object) add_reading(end, object);
   return pwi_train_json_write(stdout, object) ? PWI_EXIT_OK
                                               : pwi_cli_failure(end->options->base.command, "cannot print the result");
@@ -87,6 +87,11 @@ void pwi_train_bpmf_end_print(const struct pwi_train_bpmf_end *end) {
          "rows", about.rank, about.users, about.items, about.samples, result->samples);
   print_rmse("train RMSE", result->mean_train_rmse, result->train_rmse, about.ratings);
   print_rmse("test RMSE", result->mean_test_rmse, result->test_rmse, about.test_ratings);
+  if (!isnan(result->plain_test_rmse))
+    printf("  %-12s %.5f, if the mean rating %.5g is the prediction of all\n", "", result->plain_test_rmse, about.mean);
+  if (result->mean_test_rmse >= result->plain_test_rmse)
+    printf("  %-12s The model predicts no better than the mean rating: try more ratings, a lower --rank or --alpha\n",
+           "");
   printf("  %-12s %s: %s sampling with %" PRIu32 " thread%s, %s ratings/s\n", "time",
          pwi_train_time(end->seconds, whole), pwi_train_time(result->sample_s, sampling), result->threads,
          result->threads == 1 ? "" : "s", pwi_train_short(result->ratings_per_s, speed));

@@ -7,7 +7,8 @@
 const struct pwi_cli_option pwi_train_bpmf_list[] = {
     PWI_CLI_HEADING("model"),
     {PWI_TRAIN_RANK, "rank", "N", "numbers in the row of each user and item, up to 1024 (default: 16)"},
-    {PWI_TRAIN_ALPHA, "alpha", "X", "precision of a rating: 1 / variance of its noise (default: 2)"},
+    {PWI_TRAIN_ALPHA, "alpha", "X",
+     "precision of a rating: 1 / variance of its noise (default: 2 / variance of the ratings)"},
     {PWI_TRAIN_KEEP, "keep", "N",
      "number of samples in the model, up to 1000: more give better predictions and a larger file (default: 20)"},
     {PWI_TRAIN_OUTPUT, "output", "MODEL", "write the model to MODEL (default: the data's name with .model)"},
