@@ -92,7 +92,7 @@ complained 'no known pair has a rating'
 expect 0 "$pawl" recommend films.model 1 --top 4 --titles movies.csv
 [ "$(wc -l <out)" -eq 5 ] || fail "not four items: $(cat out)"
 said '^  *rating  *deviation  item$'
-said '^   [45]\.[0-9]*  *0\.[0-9]*  [0-9]*  Film, [0-9]*[13579]$'
+said '^   [45]\.[0-9]*  *[01]\.[0-9]*  [0-9]*  Film, [0-9]*[13579]$'
 awk -F, '$1 == 1 { print $2 }' all.csv >rated
 expect 0 "$pawl" recommend films.model 1 --top 1000 --json
 python3 - <<'END'
