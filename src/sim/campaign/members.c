@@ -32,11 +32,22 @@ static void look_who_left(void *context) {
   havoc->leaving = PWI_CLUSTER_PROCESSES;
 }
 
-/* Whether the remaining processes suffice for complete chains. */
+/* By its own account: one that has just started cannot take anything over yet. */
+static bool has_joined(const struct campaign *campaign, size_t process) {
+  const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
+  for (size_t i = is->first; i < is->first + is->shards; i++) {
+    struct pwi_server_state state = {0};
+    if (campaign->cluster.servers[i].server) pwi_server_state(campaign->cluster.servers[i].server, &state);
+    if (state.node == 0 || state.has_left) return false;
+  }
+  return true;
+}
+
+/* Whether the remaining processes suffice for complete chains. If they do not, draining means shorter chains. */
 static bool can_spare(const struct campaign *campaign, size_t process) {
   size_t others = 0;
   for (size_t i = 0; i < campaign->cluster.process_count; i++)
-    others += i != process && campaign->havoc.is_started[i] && pwi_cluster_is_up(&campaign->cluster, i);
+    others += i != process && campaign->havoc.is_started[i] && has_joined(campaign, i);
   return others > campaign->config.replicas;
 }
 
