@@ -31,6 +31,13 @@ static float value_at(const struct reducer *reducer, size_t i) {
   return i < count + BIAS ? reducer->bias[i - count] : reducer->marks[i - count - BIAS];
 }
 
+static void take_values(const struct reducer *reducer, size_t first, size_t count, float *values_out) {
+  if (first + count <= reducer_values(reducer))
+    memcpy(values_out, reducer->values + first, count * sizeof *values_out);
+  else
+    for (size_t i = 0; i < count; i++) values_out[i] = value_at(reducer, first + i);
+}
+
 static const struct reducer *owner_of(const struct team *team, uint64_t id) {
   return id < OWNERS && team->owners[id] ? &team->reducers[team->owners[id] - 1] : NULL;
 }
@@ -189,24 +196,46 @@ struct parts {
   bool is_forgotten; /* what was sent is not remembered any more */
 };
 
-/* Compares the tensors with the average of the parts that are not NULL. The own values of a member are not filtered. */
+#define STRIP 64 /* values that are added at once, so that the compiler can use vectors */
+
+/* Adds the parts that are not NULL in the order of their ids, as the engine does. The own values of a member are not
+ * filtered. */
+static void add_strip(const struct parts *parts, size_t first, size_t count, float *sum) {
+  bool is_first = true;
+  for (size_t k = 0; k < parts->count; k++) {
+    if (!parts->sent[k]) continue;
+    const float *input = (k == parts->own ? parts->sent[k]->values : parts->sent[k]->effect) + first;
+    if (is_first) memcpy(sum, input, count * sizeof *sum);
+    for (size_t i = 0; !is_first && i < count; i++) sum[i] += input[i];
+    is_first = false;
+  }
+}
+
+/* With narrow values the result is near the average. */
+static bool is_near(const struct reducer *reducer, size_t first, size_t count, const float *expected,
+                    const float *found) {
+  if (!reducer->team->narrow) return false;
+  for (size_t i = 0; i < count; i++) {
+    bool is_mark = first + i >= reducer_values(reducer) + BIAS;
+    bool is_same = memcmp(&expected[i], &found[i], sizeof *found) == 0;
+    if (!is_same && !is_mark && !(fabsf(expected[i] - found[i]) <= 0.05f)) return false;
+  }
+  return true;
+}
+
+/* Compares the tensors with the average of the parts that are not NULL. */
 static bool is_average(const struct reducer *reducer, const struct parts *parts) {
   size_t values = all_values(reducer), count = 0;
+  float expected[STRIP], found[STRIP];
   for (size_t k = 0; k < parts->count; k++) count += parts->sent[k] != NULL;
   if (count != reducer->report.used + 1 || !parts->sent[parts->own]) return false;
-  for (size_t i = 0; i < values; i++) {
-    volatile float sum = 0;
-    bool is_first = true;
-    for (size_t k = 0; k < parts->count; k++) {
-      if (!parts->sent[k]) continue;
-      float value = k == parts->own ? parts->sent[k]->values[i] : parts->sent[k]->effect[i];
-      sum = is_first ? value : sum + value;
-      is_first = false;
-    }
-    float expected = sum / (float)count, found = value_at(reducer, i);
-    bool is_mark = i >= reducer_values(reducer) + BIAS;
-    bool is_near = reducer->team->narrow && (is_mark || fabsf(expected - found) <= 0.05f);
-    if (memcmp(&expected, &found, sizeof found) != 0 && !is_near) return false;
+  for (size_t first = 0, size = 0; first < values; first += size) {
+    size = values - first < STRIP ? values - first : STRIP;
+    add_strip(parts, first, size, expected);
+    for (size_t i = 0; i < size; i++) expected[i] /= (float)count;
+    take_values(reducer, first, size, found);
+    if (memcmp(expected, found, size * sizeof *found) != 0 && !is_near(reducer, first, size, expected, found))
+      return false;
   }
   return true;
 }
