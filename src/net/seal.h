@@ -27,4 +27,15 @@ PAWL_MUST_USE pawl_status pwi_seal_make(const uint8_t secret[PWI_SEAL_SECRET], c
 bool pwi_seal_check(const uint8_t public_half[PWI_SEAL_PUBLIC], const void *data, size_t size,
                     const uint8_t seal[PWI_SEAL_SIZE]);
 
+/* Another algorithm in place of Ed25519. The simulator has one that takes no time; libpawl has none. */
+struct pwi_seal_scheme {
+  void (*derive)(const uint8_t secret[PWI_SEAL_SECRET], uint8_t public_out[PWI_SEAL_PUBLIC]);
+  void (*make)(const uint8_t secret[PWI_SEAL_SECRET], const void *data, size_t size, uint8_t seal_out[PWI_SEAL_SIZE]);
+  bool (*check)(const uint8_t public_half[PWI_SEAL_PUBLIC], const void *data, size_t size,
+                const uint8_t seal[PWI_SEAL_SIZE]);
+};
+
+/* Uses the scheme in the calling thread, and in no other, from now on. It is borrowed. NULL: Ed25519. */
+void pwi_seal_replace(const struct pwi_seal_scheme *scheme);
+
 #endif

@@ -84,6 +84,7 @@ pawl_status pwi_sim_create(const struct pwi_sim_config *config, struct pwi_sim *
   struct pwi_sim *sim = pwi_alloc_zero(1, sizeof *sim);
   if (!sim) return PAWL_NO_MEMORY;
   sim->config = *config;
+  pwi_sim_seals_begin(sim);
   sim->fabric = config->fabric ? *config->fabric : (struct pwi_sim_fabric){default_delivery_time, false, &sim->config};
   sim->log = (struct pwi_log){.node = "sim", .now = log_time, .clock = sim};
   sim->next_port = 20000;
@@ -108,6 +109,7 @@ void pwi_sim_destroy(struct pwi_sim *sim) {
   pwi_free(sim->bounce);
   pwi_sim_kept_free(sim);
   pwi_sim_events_free(sim);
+  pwi_sim_seals_end(sim);
   pwi_free(sim);
 }
 

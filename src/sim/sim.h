@@ -134,6 +134,7 @@ struct pwi_sim_config {
   double plane_chance;      /* chance that a pair on different hosts has a data plane */
   double plane_chance_host; /* chance of a data plane between two nodes on one host */
   bool encrypted;           /* links report PWI_LINK_ENCRYPTED */
+  bool real_seals;          /* proofs are made with Ed25519, as by real clients; default: with a hash (seal.c) */
 
   double early_done_chance; /* chance that `done` comes before delivery rather than after it */
   /* chance that a small body arrives in more than one piece; large ones always may */

@@ -398,6 +398,12 @@ struct sim_message *pwi_sim_message_new(struct pwi_sim *sim, size_t size, bool b
 /* Frees the message unless it is still needed. */
 void pwi_sim_message_release(struct pwi_sim *sim, struct sim_message *message);
 void pwi_sim_kept_free(struct pwi_sim *sim);
+
+/* --- seal.c --------------------------------------------------------------------------------------------- */
+
+/* Between the two, clients of this thread make proofs with a hash, unless the simulation has real seals. */
+void pwi_sim_seals_begin(const struct pwi_sim *sim);
+void pwi_sim_seals_end(const struct pwi_sim *sim);
 void pwi_sim_message_fill(struct sim_message *message, const struct iovec *parts, size_t count);
 void pwi_sim_message_read(const struct sim_message *message, size_t offset, size_t size, void *to);
 uint64_t pwi_sim_message_hash(const struct sim_message *message);
