@@ -3,6 +3,7 @@
 exception, and never a crash."""
 # labels: nosan
 import gc
+import itertools
 import os
 import signal
 import subprocess
@@ -101,7 +102,7 @@ class ClosedTest(scene.Test):
 
     def test_many_threads_use_and_close_one_session(self):
         session, trouble = pawl.Session(servers=2), []
-        w = session.ensure("a/b", "int64", 100)
+        w, rounds, busy = session.ensure("a/b", "int64", 100), itertools.count(1), threading.Event()
 
         def work():
             try:
@@ -109,6 +110,8 @@ class ClosedTest(scene.Test):
                     w.push(np.ones(100, "int64"), wait=False)
                     w.pull([1, 2])
                     w.prepare([5])
+                    if next(rounds) >= 100:
+                        busy.set()
             except pawl.NodeError as stopped:
                 if stopped.name != "NODE_STOPPED":
                     trouble.append(stopped)
@@ -118,7 +121,7 @@ class ClosedTest(scene.Test):
         threads = [threading.Thread(target=work) for _ in range(4)]
         for thread in threads:
             thread.start()
-        time.sleep(0.3)
+        self.assertTrue(busy.wait(scene.PATIENCE))
         session.close()
         for thread in threads:
             thread.join(scene.PATIENCE)
@@ -222,7 +225,10 @@ class DeadTest(scene.Test):
         for thread in threads:
             thread.start()
         begun.wait(scene.PATIENCE)
-        time.sleep(0.3)  # all of them are in their calls
+        deadline = time.monotonic() + scene.PATIENCE
+        while session._gate._users < len(calls):  # until all of them are in their calls
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.001)
         self.refused("TIMED_OUT", "", session.close, 2)
         for thread in threads:
             thread.join(scene.PATIENCE)
