@@ -53,6 +53,14 @@ void pwi_budget_silence(struct campaign *campaign, size_t process, int64_t until
     silence(campaign, campaign->cluster.servers[i].server, until);
 }
 
+void pwi_budget_part(struct campaign *campaign, size_t process, int64_t until) {
+  const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
+  for (size_t i = is->first; i < is->first + is->shards; i++) {
+    struct silenced *account = silence(campaign, campaign->cluster.servers[i].server, until);
+    if (account) account->place = process + 1;
+  }
+}
+
 void pwi_budget_cut_off(struct campaign *campaign, size_t process, int64_t duration) {
   const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
   int64_t until = pwi_campaign_now(campaign) + duration;
@@ -70,8 +78,17 @@ void pwi_budget_slow(struct campaign *campaign, struct pwi_sim_node node, double
   }
 }
 
-/* True if the entry is about this node. A server that was silenced before it knew its id has one by now. */
+static bool runs_in(const struct campaign *campaign, uint64_t node, size_t process) {
+  const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
+  for (size_t i = is->first; i < is->first + is->shards; i++)
+    if (node_of(campaign->cluster.servers[i].server) == node) return true;
+  return false;
+}
+
+/* True if the entry is about this node. A server that was silenced before it knew its id has one by now. Links that are
+ * cut stay so when another server starts in the same place. */
 static bool is_about(const struct campaign *campaign, const struct silenced *silenced, uint64_t node) {
+  if (silenced->place != 0 && runs_in(campaign, node, silenced->place - 1)) return true;
   if (silenced->node != 0) return silenced->node == node;
   for (size_t i = 0; i < campaign->cluster.server_count; i++)
     if (campaign->cluster.servers[i].server == silenced->server && node_of(silenced->server) == node) return true;

@@ -187,8 +187,8 @@ static void part_server(struct campaign *campaign, size_t process, enum pwi_sim_
   add_nodes(campaign, process, &trouble);
   if (is_server) add_nodes(campaign, other, &trouble);
   if (!open_trouble(campaign, &trouble)) return;
-  pwi_budget_silence(campaign, process, trouble.heals_at);
-  if (is_server) pwi_budget_silence(campaign, other, trouble.heals_at);
+  pwi_budget_part(campaign, process, trouble.heals_at);
+  if (is_server) pwi_budget_part(campaign, other, trouble.heals_at);
   campaign->figures.server_faults++;
   struct pwi_sim_node third = who < 0.75 ? cluster->manager_node : draw_client(campaign);
   for (size_t i = is->first; i < is->first + is->shards; i++) {

@@ -234,6 +234,7 @@ struct outages {
 struct silenced {
   uint64_t node;                   /* 0: it had not joined yet */
   const struct pwi_server *server; /* that had not joined yet */
+  size_t place;                    /* 1 + the process whose links are cut, whichever server runs there; 0: none */
   int64_t until;                   /* when the fault healed, or will; INT64_MAX: the server is dead */
   int64_t slow_until;              /* when the server got, or will get, fast again; 0: it was never slow */
   int64_t cut_off_until;           /* when a short isolation healed, or will; 0: there was none */
@@ -502,6 +503,8 @@ void pwi_outages_begin(struct campaign *campaign);
 
 /* budget.c: servers of the process are silenced until this time; INT64_MAX: they die. */
 void pwi_budget_silence(struct campaign *campaign, size_t process, int64_t until);
+/* Links of the process to others are cut until this time, also if its servers are started anew meanwhile. */
+void pwi_budget_part(struct campaign *campaign, size_t process, int64_t until);
 /* Servers of the process are isolated from now on, for this long. */
 void pwi_budget_cut_off(struct campaign *campaign, size_t process, int64_t duration);
 void pwi_budget_slow(struct campaign *campaign, struct pwi_sim_node node, double factor, int64_t until);

@@ -67,7 +67,7 @@ static void separate_groups(struct campaign *campaign, int64_t duration) {
     bool is_far = pwi_random_chance(random_of(campaign), 0.5);
     for (size_t i = cluster->processes[p].first; i < cluster->processes[p].first + cluster->processes[p].shards; i++)
       *(is_far ? &far[far_count++] : &near[near_count++]) = cluster->servers[i].node;
-    silence_process(campaign, p, pwi_campaign_now(campaign) + duration);
+    if (pwi_cluster_is_up(cluster, p)) pwi_budget_part(campaign, p, pwi_campaign_now(campaign) + duration);
   }
   for (size_t i = 0; i < campaign->leaders.count; i++) { /* others may take over meanwhile */
     struct pwi_sim_node node = campaign->leaders.all[i].node;
@@ -91,6 +91,7 @@ static void silence_many(struct campaign *campaign, int64_t duration) {
     size_t process = (first + i) % count;
     if (!pwi_cluster_is_up(&campaign->cluster, process)) continue;
     silence_process(campaign, process, pwi_campaign_now(campaign) + duration);
+    if (!is_pause) pwi_budget_cut_off(campaign, process, duration);
     pwi_havoc_do_process(campaign, is_pause ? PWI_SIM_FAULT_PAUSE : PWI_SIM_FAULT_ISOLATE, process, duration);
   }
   campaign->figures.mass_silences++;
