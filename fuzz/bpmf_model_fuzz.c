@@ -5,18 +5,8 @@
  *
  * (A fifth of apps/bpmf/model_file.c opens files, and is not reached from here.)
  */
-#include "fuzz.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <xxhash.h>
-
 #include "apps/bpmf/model.h"
-
-#define HEADER_MOST 8192
-#define LINE 22 /* bytes of the first line */
-#define CHECKSUM 8
+#include "model_fuzz.h"
 
 static const char arrays[] = "\0\0\200\77\0\0\200\77u\0i\0\1\0\0\0\0\0\0\0"; /* 1.0, 1.0, ids, one rated item: 0 */
 #define ARRAYS (sizeof arrays - 1)
@@ -71,21 +61,7 @@ static void decode(const char *bytes, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static char file[LINE + HEADER_MOST + ARRAYS + CHECKSUM + 1];
-  if (size == 0 || size > HEADER_MOST) return 0;
-  char *bytes = malloc(size + 1); /* a 0 follows a file in memory */
-  assert(bytes);
-  memcpy(bytes, data, size);
-  bytes[size] = 0;
-  decode(bytes, size);
-  free(bytes);
-
-  size_t begin = LINE + size, end = begin + ARRAYS;
-  memset(file, 0, sizeof file);
-  snprintf(file, sizeof file, "pawl-model 1 %08u\n", (unsigned)begin);
-  memcpy(file + LINE, data, size);
-  memcpy(file + begin, arrays, ARRAYS);
-  pwi_put_u64(file + end, XXH3_64bits(file, end));
-  decode(file, end + CHECKSUM);
+  static char file[MODEL_ROOM(ARRAYS)];
+  fuzz_model(data, size, arrays, ARRAYS, file, decode);
   return 0;
 }

@@ -3,19 +3,10 @@
  *
  * covers: apps/cnn/model_code.c
  */
-#include "fuzz.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <xxhash.h>
-
 #include "apps/cnn/model.h"
+#include "model_fuzz.h"
 
-#define HEADER_MOST 8192
-#define LINE 22          /* bytes of the first line */
 #define PARAMETERS 52072 /* of lenet for images of 1 x 16 x 16 in 2 classes */
-#define CHECKSUM 8
 
 static char *written(const struct pawl_cnn_model *model, size_t *size_out) {
   char *bytes = NULL;
@@ -55,20 +46,8 @@ static void decode(const char *bytes, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static char file[LINE + HEADER_MOST + PARAMETERS * 4 + CHECKSUM + 1];
-  if (size == 0 || size > HEADER_MOST) return 0;
-  char *bytes = malloc(size + 1); /* a 0 follows a file in memory */
-  assert(bytes);
-  memcpy(bytes, data, size);
-  bytes[size] = 0;
-  decode(bytes, size);
-  free(bytes);
-
-  size_t begin = LINE + size, end = begin + PARAMETERS * 4;
-  memset(file, 0, sizeof file);
-  snprintf(file, sizeof file, "pawl-model 1 %08u\n", (unsigned)begin);
-  memcpy(file + LINE, data, size);
-  pwi_put_u64(file + end, XXH3_64bits(file, end));
-  decode(file, end + CHECKSUM);
+  static const char zeros[PARAMETERS * 4];
+  static char file[MODEL_ROOM(PARAMETERS * 4)];
+  fuzz_model(data, size, zeros, PARAMETERS * 4, file, decode);
   return 0;
 }
