@@ -38,7 +38,7 @@ struct other_means {
   size_t room; /* rows of the panel */
 };
 
-static void draw_by_lapack(const struct bpmf_draw *draw, struct bpmf_rated rated, struct bpmf_random random,
+static void draw_by_lapack(const struct bpmf_draw *draw, struct bpmf_rated rated, struct apps_random random,
                            struct other_means *is, float *row) {
   int n = (int)draw->rank, count = (int)rated.count;
   for (int k = 0; k < n; k++) {
@@ -59,7 +59,7 @@ static void draw_by_lapack(const struct bpmf_draw *draw, struct bpmf_rated rated
   for (int k = 0; k < n; k++) row[k] = (float)is->vector[k];
 }
 
-static void draw_plainly(const struct bpmf_draw *draw, struct bpmf_rated rated, struct bpmf_random random,
+static void draw_plainly(const struct bpmf_draw *draw, struct bpmf_rated rated, struct apps_random random,
                          struct other_means *is, float *row) {
   size_t n = draw->rank;
   double *a = is->matrix, *x = is->vector;
@@ -105,7 +105,7 @@ static void loop_rows(struct bpmf_sampler *sampler, enum way way, struct other_m
                              .prior = &side->hyper.prior,
                              .others = sampler->sides[1 - number].rows};
     for (uint32_t row = 0; row < side->ratings->rows; row++) {
-      struct bpmf_random random = bpmf_random_of(1, BPMF_FOR_ROWS, (unsigned)number, sampler->iteration, row);
+      struct apps_random random = bpmf_random_of(1, BPMF_FOR_ROWS, (unsigned)number, sampler->iteration, row);
       struct bpmf_rated rated = bpmf_rated_of(side->ratings, row);
       float *to = side->rows + row * sampler->width;
       if (way == LAPACK)

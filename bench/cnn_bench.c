@@ -25,7 +25,7 @@
 static double seconds = 3;
 
 static float *random_floats(size_t count) {
-  struct cnn_random random = cnn_random_of(1, CNN_FOR_WEIGHTS, count, 0);
+  struct apps_random random = apps_random_of(1, CNN_FOR_WEIGHTS, count, 0);
   float *values = malloc(count * sizeof *values);
   check_status(values ? PAWL_OK : PAWL_NO_MEMORY);
   for (size_t i = 0; i < count; i++) values[i] = 2 * cnn_unit(&random) - 1;

@@ -63,7 +63,7 @@ static bool take_root(double *matrix, size_t rank) {
 }
 
 /* B, lower triangular, where B B' ~ Wishart(I, freedom). */
-static void draw_bartlett(struct bpmf_hyper *hyper, double freedom, struct bpmf_random *random) {
+static void draw_bartlett(struct bpmf_hyper *hyper, double freedom, struct apps_random *random) {
   size_t rank = hyper->rank;
   memset(hyper->bartlett, 0, rank * rank * sizeof(double));
   for (size_t i = 0; i < rank; i++) {
@@ -102,7 +102,7 @@ static void set_precision(struct bpmf_hyper *hyper) {
 }
 
 /* mu = center + R' B'^-1 z / sqrt(beta): T'^-1 = R' B'^-1 is a root of Lambda^-1. */
-static void draw_mean(struct bpmf_hyper *hyper, double beta, struct bpmf_random *random) {
+static void draw_mean(struct bpmf_hyper *hyper, double beta, struct apps_random *random) {
   size_t rank = hyper->rank;
   double *noise = hyper->noise;
   for (size_t i = 0; i < rank; i++) noise[i] = bpmf_normal(random);
@@ -117,7 +117,7 @@ static void draw_mean(struct bpmf_hyper *hyper, double beta, struct bpmf_random 
   }
 }
 
-void bpmf_wishart_draw(struct bpmf_hyper *hyper, double freedom, double beta, struct bpmf_random *random) {
+void bpmf_wishart_draw(struct bpmf_hyper *hyper, double freedom, double beta, struct apps_random *random) {
   draw_bartlett(hyper, freedom, random);
   draw_product(hyper);
   set_precision(hyper);
@@ -139,7 +139,7 @@ static void add_blocks(struct bpmf_hyper *hyper, const double *sums, size_t bloc
 /* With n rows of mean x and sum of products P:
  *   M = I + (P - n x x') + beta n / (beta + n) x x',  center = n x / (beta + n) */
 bool bpmf_hyper_draw(struct bpmf_hyper *hyper, const double *sums, size_t blocks, uint64_t rows,
-                     struct bpmf_random random) {
+                     struct apps_random random) {
   size_t rank = hyper->rank, width = hyper->width;
   double n = (double)rows, beta = BPMF_BETA + n;
   add_blocks(hyper, sums, blocks);

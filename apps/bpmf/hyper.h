@@ -38,10 +38,10 @@ void bpmf_hyper_fini(struct bpmf_hyper *hyper);
 /* Draws mu and Lambda given the sums of `blocks` blocks, one behind another, of `rows` rows in all. False: a matrix is
  * not positive definite, which means that numbers have become too large. */
 bool bpmf_hyper_draw(struct bpmf_hyper *hyper, const double *sums, size_t blocks, uint64_t rows,
-                     struct bpmf_random random);
+                     struct apps_random random);
 
 /* Draws Lambda ~ Wishart(M^-1, freedom), by Bartlett's decomposition, and mu ~ N(center, (beta Lambda)^-1). `root` is
  * the upper R of M = R'R. Writes precision and mean of the hyper-parameters. For bpmf_hyper_draw and tests. */
-void bpmf_wishart_draw(struct bpmf_hyper *hyper, double freedom, double beta, struct bpmf_random *random);
+void bpmf_wishart_draw(struct bpmf_hyper *hyper, double freedom, double beta, struct apps_random *random);
 
 #endif

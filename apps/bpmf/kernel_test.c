@@ -16,7 +16,7 @@ struct row_case {
 };
 
 static void make_case(struct row_case *is, uint32_t rank, size_t count, uint64_t seed) {
-  struct bpmf_random random = bpmf_random_of(seed, BPMF_FOR_ROWS, 0, rank, count);
+  struct apps_random random = bpmf_random_of(seed, BPMF_FOR_ROWS, 0, rank, count);
   size_t width = bpmf_width(rank);
   *is = (struct row_case){.rank = rank, .width = width, .count = count};
   is->others = calloc(OTHERS * width, sizeof(float));
@@ -50,7 +50,7 @@ static void free_case(struct row_case *is) {
 }
 
 /* The draw by the reference. */
-static void draw_plainly(const struct row_case *is, double alpha, struct bpmf_random random, double *row) {
+static void draw_plainly(const struct row_case *is, double alpha, struct apps_random random, double *row) {
   size_t n = is->rank;
   double *a = malloc(n * n * sizeof *a), noise[REFERENCE_MAX];
   memcpy(a, is->lambda, n * n * sizeof *a);
@@ -75,7 +75,7 @@ static void check_draw(const struct bpmf_kernel *kernel, uint32_t rank, size_t c
   make_case(&is, rank, count, 11);
   assert_true(bpmf_scratch_init(&scratch, is.width));
   struct bpmf_draw draw = {kernel, rank, is.width, 2, &is.prior, is.others};
-  struct bpmf_random random = bpmf_random_of(3, BPMF_FOR_ROWS, 1, 2, rank);
+  struct apps_random random = bpmf_random_of(3, BPMF_FOR_ROWS, 1, 2, rank);
   assert_true(bpmf_row_draw(&draw, (struct bpmf_rated){is.numbers, is.values, count}, random, &scratch, row));
   draw_plainly(&is, 2, random, wanted);
   for (uint32_t k = 0; k < rank; k++) largest = fmax(largest, fabs(wanted[k]));

@@ -26,7 +26,7 @@ static void make_tables(void) {
 
 void bpmf_random_prepare(void) { pthread_once(&once, make_tables); }
 
-static double draw_tail(struct bpmf_random *random, bool is_negative) {
+static double draw_tail(struct apps_random *random, bool is_negative) {
   double x, y;
   do {
     x = log(bpmf_unit(random)) / TAIL;
@@ -35,9 +35,9 @@ static double draw_tail(struct bpmf_random *random, bool is_negative) {
   return is_negative ? x - TAIL : TAIL - x;
 }
 
-double bpmf_normal(struct bpmf_random *random) {
+double bpmf_normal(struct apps_random *random) {
   for (;;) {
-    uint64_t bits = bpmf_bits(random);
+    uint64_t bits = apps_random_draw(random);
     size_t i = bits & (LAYERS - 1);
     double u = (double)(int64_t)(bits & ~UINT64_C(0x7ff)) * 0x1p-63; /* in [-1, 1), from bits that i does not use */
     if (fabs(u) < ratio[i]) return u * edge[i];
@@ -50,7 +50,7 @@ double bpmf_normal(struct bpmf_random *random) {
 
 /* --- gamma ----------------------------------------------------------------------------------------------- */
 
-double bpmf_gamma(struct bpmf_random *random, double shape) {
+double bpmf_gamma(struct apps_random *random, double shape) {
   double boost = shape < 1 ? pow(bpmf_unit(random), 1 / shape) : 1;
   double d = (shape < 1 ? shape + 1 : shape) - 1.0 / 3, c = 1 / sqrt(9 * d);
   for (;;) {

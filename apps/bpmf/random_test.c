@@ -16,7 +16,7 @@ static void assert_near(double found, double wanted, double variance) {
 
 static void test_normal_numbers_have_the_moments_of_the_normal_distribution(void **state) {
   (void)state;
-  struct bpmf_random random = bpmf_random_of(1, BPMF_FOR_ROWS, 0, 0, 0);
+  struct apps_random random = bpmf_random_of(1, BPMF_FOR_ROWS, 0, 0, 0);
   double sums[7] = {0}, beyond = 0, above = 0;
   bpmf_random_prepare();
   for (int i = 0; i < DRAWS; i++) {
@@ -36,7 +36,7 @@ static void test_normal_numbers_have_the_moments_of_the_normal_distribution(void
 }
 
 static void check_gamma(double shape) {
-  struct bpmf_random random = bpmf_random_of(2, BPMF_FOR_HYPER, 0, 0, (uint64_t)(100 * shape));
+  struct apps_random random = bpmf_random_of(2, BPMF_FOR_HYPER, 0, 0, (uint64_t)(100 * shape));
   double sum = 0, squares = 0;
   for (int i = 0; i < DRAWS / 4; i++) {
     double x = bpmf_gamma(&random, shape);
@@ -67,7 +67,7 @@ static void test_streams_of_neighbours_are_independent(void **state) {
   enum { ROWS = 200000 };
   bpmf_random_prepare();
   for (uint64_t row = 0; row < ROWS; row++) {
-    struct bpmf_random here = bpmf_random_of(1, BPMF_FOR_ROWS, 0, 5, row),
+    struct apps_random here = bpmf_random_of(1, BPMF_FOR_ROWS, 0, 5, row),
                        next = bpmf_random_of(1, BPMF_FOR_ROWS, 0, 5, row + 1),
                        later = bpmf_random_of(1, BPMF_FOR_ROWS, 0, 6, row),
                        other = bpmf_random_of(1, BPMF_FOR_ROWS, 1, 5, row);

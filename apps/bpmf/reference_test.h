@@ -60,7 +60,7 @@ static inline void reference_draw(double *a, double *b, const double *noise, siz
 }
 
 /* Lambda ~ Wishart(W, freedom), by Bartlett with the lower factor of W. */
-static inline void reference_wishart(const double *w, size_t n, double freedom, struct bpmf_random *random,
+static inline void reference_wishart(const double *w, size_t n, double freedom, struct apps_random *random,
                                      double *lambda) {
   double *c = malloc(n * n * sizeof *c), *b = calloc(n * n, sizeof *b), *t = calloc(n * n, sizeof *t);
   memcpy(c, w, n * n * sizeof *c);
@@ -94,7 +94,7 @@ struct reference {
   const struct reference_rating *ratings;
   double alpha, mean;
   double *x[2]; /* rows */
-  struct bpmf_random random;
+  struct apps_random random;
 };
 
 /* Salakhutdinov and Mnih, equation 14, term by term. */

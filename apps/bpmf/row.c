@@ -37,7 +37,7 @@ static void gather(const struct bpmf_draw *draw, struct bpmf_rated rated, struct
   }
 }
 
-bool bpmf_row_draw(const struct bpmf_draw *draw, struct bpmf_rated rated, struct bpmf_random random,
+bool bpmf_row_draw(const struct bpmf_draw *draw, struct bpmf_rated rated, struct apps_random random,
                    struct bpmf_scratch *scratch, float *row_out) {
   gather(draw, rated, scratch);
   if (!draw->kernel->factor(scratch->matrix, draw->width, scratch->inverse)) return false;

@@ -46,7 +46,7 @@ struct bpmf_draw {
 };
 
 /* Draws a row. False: the matrix is not positive definite, which means that numbers have become too large. */
-bool bpmf_row_draw(const struct bpmf_draw *draw, struct bpmf_rated rated, struct bpmf_random random,
+bool bpmf_row_draw(const struct bpmf_draw *draw, struct bpmf_rated rated, struct apps_random random,
                    struct bpmf_scratch *scratch, float *row_out);
 
 #endif

@@ -34,7 +34,7 @@ static void draw_block(void *context, uint32_t hand, size_t block) {
   struct bpmf_sampler *sampler = work->sampler;
   struct bpmf_side *side = &sampler->sides[work->side];
   for (size_t row = block * side->block_rows; row < block_end(side, block); row++) {
-    struct bpmf_random random =
+    struct apps_random random =
         bpmf_random_of(sampler->seed, BPMF_FOR_ROWS, (unsigned)work->side, sampler->iteration, row);
     if (!bpmf_row_draw(&work->draw, bpmf_rated_of(side->ratings, (uint32_t)row), random, &sampler->scratches[hand],
                        side->rows + row * sampler->width))
@@ -55,7 +55,7 @@ static pawl_status step_side(struct bpmf_sampler *sampler, int number) {
                                     .alpha = sampler->alpha,
                                     .prior = &side->hyper.prior,
                                     .others = sampler->sides[1 - number].rows}};
-  struct bpmf_random random = bpmf_random_of(sampler->seed, BPMF_FOR_HYPER, (unsigned)number, sampler->iteration, 0);
+  struct apps_random random = bpmf_random_of(sampler->seed, BPMF_FOR_HYPER, (unsigned)number, sampler->iteration, 0);
   if (!bpmf_hyper_draw(&side->hyper, side->sums, side->blocks, side->ratings->rows, random)) return PAWL_DIVERGED;
   bpmf_crew_run(sampler->crew, side->blocks, draw_block, &work);
   return atomic_load(&work.has_failed) ? PAWL_DIVERGED : PAWL_OK;
@@ -90,7 +90,7 @@ void bpmf_sampler_get(const struct bpmf_sampler *sampler, float *rows_out) {
 static void draw_first_rows(struct bpmf_sampler *sampler, int number) {
   struct bpmf_side *side = &sampler->sides[number];
   for (size_t i = 0; i < side->ratings->rows; i++) {
-    struct bpmf_random random = bpmf_random_of(sampler->seed, BPMF_FOR_ROWS, (unsigned)number, 0, i);
+    struct apps_random random = bpmf_random_of(sampler->seed, BPMF_FOR_ROWS, (unsigned)number, 0, i);
     for (uint32_t k = 0; k < sampler->rank; k++)
       side->rows[i * sampler->width + k] = (float)(FIRST_SPREAD * bpmf_normal(&random));
   }

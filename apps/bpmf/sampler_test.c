@@ -18,7 +18,7 @@ static void test_wishart_draws_have_the_moments_of_the_wishart_distribution(void
   const double m[N * N] = {2, 0.5, -0.3, 0.5, 1, 0.2, -0.3, 0.2, 0.7}, freedom = 7, beta = 5;
   double factor[N * N], w[N * N], mean[N * N] = {0}, squares[N * N] = {0}, scaled[N] = {0};
   struct bpmf_hyper hyper;
-  struct bpmf_random random = bpmf_random_of(5, BPMF_FOR_HYPER, 0, 0, 0);
+  struct apps_random random = bpmf_random_of(5, BPMF_FOR_HYPER, 0, 0, 0);
   bpmf_random_prepare();
   memcpy(factor, m, sizeof factor);
   reference_cholesky(factor, N);
@@ -65,7 +65,7 @@ static void test_sums_of_blocks_are_the_sums_of_all_rows(void **state) {
   float *rows = calloc(ROWS * width, sizeof *rows);
   double *sums = calloc(4 * size, sizeof *sums), *all = calloc(size, sizeof *all);
   double *panel = calloc(BPMF_TILE * width, sizeof *panel);
-  struct bpmf_random random = bpmf_random_of(6, BPMF_FOR_ROWS, 0, 0, 0);
+  struct apps_random random = bpmf_random_of(6, BPMF_FOR_ROWS, 0, 0, 0);
   bpmf_random_prepare();
   for (size_t i = 0; i < ROWS; i++)
     for (size_t k = 0; k < RANK; k++) rows[i * width + k] = (float)bpmf_normal(&random);
@@ -209,7 +209,7 @@ static void init_joint(struct joint *is, uint32_t rank, double alpha, uint64_t s
 }
 
 /* Draws hyper-parameters of a side from their prior, then its rows. */
-static void draw_side(struct joint *is, int side, struct bpmf_random *random, float *rows) {
+static void draw_side(struct joint *is, int side, struct apps_random *random, float *rows) {
   struct bpmf_hyper *hyper = &is->sampler.sides[side].hyper;
   for (uint32_t k = 0; k < is->rank; k++) {
     hyper->center[k] = 0;
@@ -228,7 +228,7 @@ static void draw_side(struct joint *is, int side, struct bpmf_random *random, fl
   }
 }
 
-static void draw_joint(struct joint *is, struct bpmf_random *random) {
+static void draw_joint(struct joint *is, struct apps_random *random) {
   float rows[(USERS + ITEMS) * 4];
   draw_side(is, BPMF_USERS, random, rows);
   draw_side(is, BPMF_ITEMS, random, rows + USERS * is->rank);
@@ -264,7 +264,7 @@ static void check_joint(uint32_t rank, double alpha) {
   struct joint is;
   init_joint(&is, rank, alpha, 17);
   for (uint64_t t = 0; t < REPLICATES; t++) {
-    struct bpmf_random random = bpmf_random_of(18, BPMF_FOR_ROWS, 0, rank, t);
+    struct apps_random random = bpmf_random_of(18, BPMF_FOR_ROWS, 0, rank, t);
     double before[STATISTICS], after[STATISTICS];
     draw_joint(&is, &random);
     measure_joint(&is, before);

@@ -55,7 +55,7 @@ struct low_rank {
 };
 
 static inline struct pawl_ratings *low_rank_ratings(struct low_rank is) {
-  struct bpmf_random random = bpmf_random_of(is.seed, BPMF_FOR_ROWS, 9, 0, 0);
+  struct apps_random random = bpmf_random_of(is.seed, BPMF_FOR_ROWS, 9, 0, 0);
   double *u = calloc(is.users * is.rank, sizeof *u), *v = calloc(is.items * is.rank, sizeof *v);
   char *text = NULL;
   size_t size = 0;

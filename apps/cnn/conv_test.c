@@ -22,7 +22,7 @@ struct scene {
 };
 
 static struct scene scene_of(struct cnn_layer layer, size_t images) {
-  struct cnn_random random = cnn_random_of(7, CNN_FOR_WEIGHTS, images, layer.biases);
+  struct apps_random random = apps_random_of(7, CNN_FOR_WEIGHTS, images, layer.biases);
   struct scene scene = {.layer = layer, .images = images, .parameters_count = layer.biases + layer.out.channels};
   scene.inputs = images * cnn_shape_size(layer.in);
   scene.outputs = images * cnn_shape_size(layer.out);

@@ -20,7 +20,7 @@ void cnn_feed_measure(const struct pawl_images *images, double *mean_out, double
 }
 
 /* Fisher and Yates. */
-void cnn_feed_shuffle(struct cnn_random *random, uint32_t *order, size_t count) {
+void cnn_feed_shuffle(struct apps_random *random, uint32_t *order, size_t count) {
   for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
   for (size_t i = count; i > 1; i--) {
     size_t other = (size_t)cnn_below(random, i);

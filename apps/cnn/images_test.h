@@ -42,7 +42,7 @@ static inline FILE *create_file(const char *name, char path[64]) {
 static inline struct pawl_images *make_images(uint64_t seed, uint32_t count, uint32_t size, uint32_t classes) {
   char images_path[64], labels_path[64];
   FILE *images = create_file("images", images_path), *labels = create_file("labels", labels_path);
-  struct cnn_random random = cnn_random_of(seed, CNN_FOR_ORDER, 1, 2);
+  struct apps_random random = apps_random_of(seed, CNN_FOR_ORDER, 1, 2);
   put_big(images, 0x803);
   put_big(images, count);
   put_big(images, size);

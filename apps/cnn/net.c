@@ -148,7 +148,7 @@ void cnn_net_start(const struct cnn_net *net, uint64_t seed, float *parameters) 
   for (size_t i = 0; i < net->count; i++) {
     const struct cnn_layer *layer = &net->layers[i];
     if (layer->kind != CNN_CONV && layer->kind != CNN_FULL) continue;
-    struct cnn_random random = cnn_random_of(seed, CNN_FOR_WEIGHTS, i, 0);
+    struct apps_random random = apps_random_of(seed, CNN_FOR_WEIGHTS, i, 0);
     size_t inputs = cnn_layer_inputs(layer), weights = inputs * layer->out.channels;
     float bound = sqrtf(6 / (float)inputs);
     for (size_t j = 0; j < weights; j++) parameters[layer->weights + j] = bound * (2 * cnn_unit(&random) - 1);

@@ -157,7 +157,7 @@ static double loss_of(void *context) {
 }
 
 static void begin_scene(struct net_scene *scene, const struct cnn_drops *drops) {
-  struct cnn_random random = cnn_random_of(11, CNN_FOR_ORDER, 0, 0);
+  struct apps_random random = apps_random_of(11, CNN_FOR_ORDER, 0, 0);
   *scene = (struct net_scene){.net = net_of(&mixed, size_of_images, CLASSES), .labels = {4, 0, 2, 1, 2}};
   scene->parameters = doubles(scene->net->parameters);
   draw_doubles(&random, scene->parameters, scene->net->parameters);

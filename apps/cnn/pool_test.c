@@ -37,7 +37,7 @@ static void assert_case(size_t number) {
   struct pool_scene scene = {
       layer_of(cases[number].in, cases[number].size_y, cases[number].size_x, cases[number].stride),
       .images = cases[number].images};
-  struct cnn_random random = cnn_random_of(9, CNN_FOR_WEIGHTS, number, 0);
+  struct apps_random random = apps_random_of(9, CNN_FOR_WEIGHTS, number, 0);
   scene.inputs = scene.images * cnn_shape_size(scene.layer.in);
   scene.outputs = scene.images * cnn_shape_size(scene.layer.out);
   scene.input = doubles(scene.inputs);

@@ -24,7 +24,7 @@ static inline float *floats(size_t count) {
 }
 
 /* Numbers in [-1, 1) that a float represents. */
-static inline void draw_doubles(struct cnn_random *random, double *values, size_t count) {
+static inline void draw_doubles(struct apps_random *random, double *values, size_t count) {
   for (size_t i = 0; i < count; i++) values[i] = (double)(2 * cnn_unit(random) - 1);
 }
 

@@ -22,8 +22,8 @@ void cnn_dropout_forward(const struct cnn_layer *layer, size_t number, size_t im
   size_t plane = cnn_shape_plane(layer->in);
   float scale = dropout_scale(layer);
   for (size_t image = 0; image < images; image++) {
-    uint64_t which = cnn_mix(drops->step + 1) + drops->first + image;
-    struct cnn_random random = cnn_random_of(drops->seed, CNN_FOR_DROPOUT, number, which);
+    uint64_t which = apps_random_mix(drops->step + 1) + drops->first + image;
+    struct apps_random random = apps_random_of(drops->seed, CNN_FOR_DROPOUT, number, which);
     for (size_t c = 0; c < layer->in.channels; c++)
       for (size_t i = 0, at = (c * images + image) * plane; i < plane; i++, at++) {
         kept[at] = cnn_unit(&random) >= layer->drop;

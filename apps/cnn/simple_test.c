@@ -105,7 +105,7 @@ static double loss_of(void *context) {
 static void test_loss_and_its_slope_are_those_of_the_reference(void **state) {
   (void)state;
   struct loss_scene scene = {.labels = {0, 3, 1, 2, 3}};
-  struct cnn_random random = cnn_random_of(5, CNN_FOR_WEIGHTS, 0, 0);
+  struct apps_random random = apps_random_of(5, CNN_FOR_WEIGHTS, 0, 0);
   const struct cnn_shape shape = {CLASSES, 1, 1};
   draw_doubles(&random, scene.scores, IMAGES * CLASSES);
   float *scores = planes_of(shape, IMAGES, scene.scores), slope[IMAGES * CLASSES];

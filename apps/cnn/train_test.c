@@ -104,7 +104,7 @@ static uint64_t checksum(const struct pawl_cnn_model *model) {
   for (uint64_t i = 0; i < about.parameters; i++) {
     uint32_t bits;
     memcpy(&bits, &parameters[i], 4);
-    sum = cnn_mix(sum + bits);
+    sum = apps_random_mix(sum + bits);
   }
   return sum;
 }
@@ -146,7 +146,7 @@ static void test_pixels_are_scaled_to_mean_0_and_deviation_1(void **state) {
   static float input[20 * 256];
   double sum = 0, squares = 0;
   uint32_t order[20];
-  struct cnn_random random = cnn_random_of(1, CNN_FOR_ORDER, 0, 0);
+  struct apps_random random = apps_random_of(1, CNN_FOR_ORDER, 0, 0);
   bool seen[20] = {false};
   cnn_feed_measure(images, about.mean, about.deviation);
   cnn_feed_shuffle(&random, order, 20);

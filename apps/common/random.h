@@ -1,0 +1,31 @@
+/* Random numbers: splitmix64 (Steele et al. 2014). A stream belongs to what is drawn, such as an image of a step or a row
+ * of an iteration, so that results do not depend on which thread or process draws, and in which order. */
+#ifndef APPS_COMMON_RANDOM_H
+#define APPS_COMMON_RANDOM_H
+
+#include <stdint.h>
+
+#define APPS_RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15)
+
+struct apps_random {
+  uint64_t state;
+};
+
+static inline uint64_t apps_random_mix(uint64_t x) {
+  x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+  return x ^ x >> 31;
+}
+
+/* The stream of (a, b) for one purpose of a seed. */
+static inline struct apps_random apps_random_of(uint64_t seed, uint64_t purpose, uint64_t a, uint64_t b) {
+  uint64_t state = apps_random_mix(seed + APPS_RANDOM_STEP * purpose);
+  return (struct apps_random){apps_random_mix(apps_random_mix(state + a) + b)};
+}
+
+/* 64 bits. */
+static inline uint64_t apps_random_draw(struct apps_random *random) {
+  return apps_random_mix(random->state += APPS_RANDOM_STEP);
+}
+
+#endif
