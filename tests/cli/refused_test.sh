@@ -1,5 +1,6 @@
 #!/bin/sh
 # There is no manager where a command looks for one: each command says so by itself, soon, once, and with what to do.
+# cost: 25
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"

@@ -4,7 +4,7 @@
  * on purpose.
  *
  * planted: yes
- * cost: 60
+ * cost: 40
  * many: 20000
  */
 #include "base/testing.h"

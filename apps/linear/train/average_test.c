@@ -1,4 +1,6 @@
-/* SGD by workers that average, against SGD by servers and against a serial solver. */
+/* cost: 20
+ *
+ * SGD by workers that average, against SGD by servers and against a serial solver. */
 #include "apps/linear/train/train_test.h"
 
 static struct rows rows, dense;
