@@ -49,6 +49,7 @@
 
 #include <pawl/call.h>
 #include <pawl/checkpoint.h>
+#include <pawl/collective.h>
 #include <pawl/data.h>
 #include <pawl/words.h>
 #include <pawl/filter.h>

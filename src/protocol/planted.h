@@ -38,7 +38,9 @@
   X(ACK_BEFORE_SAFE, "ack_before_safe", 0, true, "the manager announces a decision before its journal has it")         \
   X(REDUCE_EARLY_ACK, "reduce_early_ack", 0, false, "a reduce acknowledges an input before it has used it")            \
   X(REDUCE_NOTIFY_FIRST, "reduce_notify_first", 0, false, "a reduce notifies before it puts the tensors")              \
-  X(REDUCE_OLD_SLOT, "reduce_old_slot", 0, false, "a reduce uses a slot again after the graph was regenerated")
+  X(REDUCE_OLD_SLOT, "reduce_old_slot", 0, false, "a reduce uses a slot again after the graph was regenerated")        \
+  X(COLLECTIVE_OLD_PIECE, "collective_old_piece", 0, false, "a collective uses pieces of a former epoch")              \
+  X(COLLECTIVE_NO_RESEND, "collective_no_resend", 0, false, "a collective forgets pieces that a broken link has lost")
 
 enum pwi_planted {
   PWI_PLANTED_NONE,
