@@ -66,6 +66,7 @@ bench: ## measure the network, push and pull, and everything in bench/; one JSON
 	for transport in auto tcp; do $(BUILD)/pawl-bench kv --transport $$transport --json || status=1; done; \
 	$(BUILD)/pawl-bench wait --json || status=1; \
 	$(BUILD)/pawl-bench reduce --json || status=1; \
+	$(BUILD)/pawl-bench collective --json || status=1; \
 	for figure in 5 7 8; do $(BUILD)/pawl-bench asap --figure $$figure --json || status=1; done; \
 	for source in $(wildcard bench/*.c); do $(BUILD)/bench/$$(basename $$source .c) || status=1; done; \
 	exit $$status

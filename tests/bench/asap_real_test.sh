@@ -25,6 +25,8 @@ expect 2 "$bench" asap --figure 6 --real
 
 expect 0 "$bench" reduce --size 1k --peers 2 --seconds 0.05 --rounds 1 --json
 said '"bench":"reduce"'
+expect 0 "$bench" collective --size 1k --peers 2 --seconds 0.05 --rounds 1 --json
+said '"bench":"collective"'
 said '"of_memcpy":'
 for bad in '--size 3' '--size 1g' '--peers 0' '--peers 64' '--rounds 16'; do
   # shellcheck disable=SC2086

@@ -21,6 +21,7 @@ explains "$bench" failover --servers --workers --replicas --kills --mode --gigab
 explains "$bench" sketch --seconds --things --data --kill --transport --json
 explains "$bench" asap --figure --workers --data --accuracy --real --seed --svg --json
 explains "$bench" reduce --size --peers --seconds --rounds --json
+explains "$bench" collective --size --peers --seconds --rounds --json
 explains "$storm" '' 'pawl-storm work' 'pawl-storm verify'
 explains "$storm" work --worker --journal --plant --cluster
 explains "$storm" verify JOURNAL --cluster --json

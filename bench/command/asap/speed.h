@@ -27,5 +27,6 @@ bool pwi_asap_speed_run(const struct pwi_command *command, const struct pwi_asap
 double pwi_asap_speed_mpi(const struct pwi_asap_speed *speed);
 
 extern const struct pwi_command pwi_command_bench_reduce;
+extern const struct pwi_command pwi_command_bench_collective;
 
 #endif

@@ -213,6 +213,22 @@ static void look_for_gone(struct pwi_collective *engine) {
   }
 }
 
+/* All pieces of a member that has closed are there, and it takes no more. */
+static void look_for_missing(struct pwi_collective *engine) {
+  const struct collective_peer *peer = NULL;
+  if (!is_at_end(engine, &engine->receive_at, engine->receive_count)) {
+    peer = engine->receives[engine->receive_at.index].peer;
+    if (!peer->is_gone || peer->landed != peer->taken) peer = NULL;
+  }
+  if (!peer && !is_at_end(engine, &engine->send_at, engine->send_count)) {
+    peer = engine->sends[engine->send_at.index].peer;
+    if (!peer->is_gone || pwi_collective_has_room(peer)) peer = NULL;
+  }
+  if (peer)
+    pwi_collective_fail(engine, PAWL_NODE_GONE, peer->sender.id, 0,
+                        "node %" PRIu64 " has closed the collective before its part was done", peer->sender.id);
+}
+
 static void run(struct pwi_collective *engine) {
   if (engine->phase == COLLECTIVE_PENDING && engine->is_live) start(engine);
   if (engine->phase == COLLECTIVE_RUNNING) look_for_gone(engine);
@@ -220,6 +236,7 @@ static void run(struct pwi_collective *engine) {
     bool has_sent = send_step(engine);
     if (engine->phase == COLLECTIVE_RUNNING && !receive_step(engine) && !has_sent) break;
   }
+  if (engine->phase == COLLECTIVE_RUNNING) look_for_missing(engine);
   if (engine->phase != COLLECTIVE_RUNNING || !is_at_end(engine, &engine->send_at, engine->send_count) ||
       !is_at_end(engine, &engine->receive_at, engine->receive_count))
     return;

@@ -68,12 +68,21 @@ static void look_for_lost(struct pwi_collective *engine) {
   }
 }
 
+/* Peers know a node that was declared dead and has another id now as another node: streams begin anew. */
+static void look_at_self(struct pwi_collective *engine) {
+  uint64_t self = pwi_channel_self(engine->channel).id;
+  if (self == engine->stream_id) return;
+  engine->stream_id = self;
+  for (struct collective_peer *peer = engine->peers; peer; peer = peer->next) pwi_collective_stream_reset(engine, peer);
+}
+
 void pwi_collective_look_at_members(struct pwi_collective *engine) {
   size_t count;
   const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
   for (size_t i = 0; i < count; i++)
     if (members[i].sender.id != pwi_channel_self(engine->channel).id) (void)add_peer(engine, members[i].sender);
   look_for_lost(engine);
+  look_at_self(engine);
   forget_peers(engine);
 }
 

@@ -99,6 +99,7 @@ struct pwi_collective {
   struct pwi_writer writer;
   bool is_closing, has_left, is_closed;
   int64_t close_by;
+  uint64_t stream_id; /* the own sender id, as of the streams */
 
   /* the epoch */
   struct collective_epoch epoch; /* the present or last one */

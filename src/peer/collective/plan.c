@@ -157,29 +157,29 @@ static void plan_broadcast(struct pwi_collective *engine, size_t bytes) {
 
 /* --- rings ---------------------------------------------------------------------------------------------- */
 
-struct block {
+struct collective_block {
   size_t offset, size; /* in bytes */
 };
 
-static struct block block_at(const struct pwi_collective *engine, uint64_t rank) {
+static struct collective_block block_at(const struct pwi_collective *engine, uint64_t rank) {
   const struct collective_call *call = &engine->work.call;
   size_t value = pawl_type_size(call->type), first, count;
   if (call->kind == COLLECTIVE_ALL_GATHER)
-    return (struct block){around(engine, rank) * call->count * value, call->count * value};
+    return (struct collective_block){around(engine, rank) * call->count * value, call->count * value};
   pawl_collective_block(call->count, engine->size, around(engine, rank), &first, &count);
-  return (struct block){first * value, count * value};
+  return (struct collective_block){first * value, count * value};
 }
 
 /* Receives block rank - 2 first, and the own block last. */
 static void plan_reduce_ring(struct pwi_collective *engine) {
   uint64_t rank = (uint64_t)engine->rank + 2 * (uint64_t)engine->size;
-  struct block first = block_at(engine, rank - 1);
+  struct collective_block first = block_at(engine, rank - 1);
   const unsigned char *in = engine->work.in;
   unsigned char *out = engine->work.out;
   bool is_scatter = engine->work.call.kind == COLLECTIVE_REDUCE_SCATTER;
   add_send(engine, 1, in + first.offset, first.size);
   for (uint32_t step = 0; step + 1 < engine->size; step++) {
-    struct block block = block_at(engine, rank - 2 - step);
+    struct collective_block block = block_at(engine, rank - 2 - step);
     bool is_last = step + 2 == engine->size;
     struct collective_receive *receive = add_receive(engine, 1, NULL, block.size);
     receive->own = in + block.offset;
@@ -192,7 +192,7 @@ static void plan_reduce_ring(struct pwi_collective *engine) {
 static void plan_gather_ring(struct pwi_collective *engine) {
   uint64_t rank = (uint64_t)engine->rank + engine->size;
   for (uint32_t step = 0; step + 1 < engine->size; step++) {
-    struct block block = block_at(engine, rank - 1 - step);
+    struct collective_block block = block_at(engine, rank - 1 - step);
     struct collective_receive *receive =
         add_receive(engine, 1, (unsigned char *)engine->work.out + block.offset, block.size);
     if (step + 2 < engine->size) forward(engine, receive);
@@ -200,7 +200,7 @@ static void plan_gather_ring(struct pwi_collective *engine) {
 }
 
 static void plan_all_gather(struct pwi_collective *engine) {
-  struct block own = block_at(engine, engine->rank);
+  struct collective_block own = block_at(engine, engine->rank);
   unsigned char *place = (unsigned char *)engine->work.out + own.offset;
   if (place != engine->work.in) memcpy(place, engine->work.in, own.size);
   add_send(engine, 1, place, own.size);
