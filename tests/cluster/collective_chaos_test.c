@@ -50,7 +50,7 @@ static void prepare(uint64_t seed) {
   all.count = 2 + (uint32_t)(seed % 5);
   all.largest = seed % 8 == 3 ? 40000 : seed % 2 ? 6000 : 200;
   all.must_grow = true;
-  all.pause_max = (seed % 7 == 0 ? 30 : 4) * MS;
+  all.pause_max = (seed % 7 == 0 ? 30 : 12) * MS;
   if (seed % 4 == 1) all.patience_max = 5 * MS;
 }
 
@@ -116,7 +116,7 @@ static void test_every_result_is_whole_and_right(void **state) {
          (unsigned long long)tally.timed_out, (unsigned long long)tally.retirements);
   assert_int_equal(failures, 0);
   if (!only && !getenv("PAWL_FIRST") && last >= MANY)
-    assert_true(tally.checked > 50000 && tally.gone > 1000 && tally.timed_out > 1000 && tally.retirements > 50);
+    assert_true(tally.checked > 50000 && tally.gone > 1000 && tally.timed_out > 1000 && tally.retirements > 10);
 }
 
 static void must_find(enum pwi_planted bug) {
