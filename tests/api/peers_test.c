@@ -1,26 +1,12 @@
 /* Peer groups and sessions for peers only: real processes and no server. */
-#include "scene.h"
+#include "peers_scene.h"
 
 #include "base/memory.h"
-#include "host/children.h"
-#include "host/clock.h"
-#include "net/key.h"
 
 #define NAME "p/ring"
 
-static char key[PWI_KEY_TEXT_MAX];
-static struct pawl_session *session; /* embedded, with a manager and no servers */
-
-static struct pawl_session_options options_at(const char *address) {
-  struct pawl_session_options options;
-  pawl_session_options_init(&options);
-  options.address = address;
-  options.peers_only = true;
-  return options;
-}
-
 static struct pawl_session *open_peer(const char *rack) {
-  struct pawl_session_options options = options_at(pawl_session_address(session));
+  struct pawl_session_options options = peer_options(pawl_session_address(cluster));
   struct pawl_session *opened = NULL;
   options.rack = rack;
   must(pawl_session_open(&options, &opened));
@@ -44,7 +30,7 @@ static struct pawl_peers *join(struct pawl_session *of, const char *name, uint32
 
 /* Joins, waits until the group is complete, says so, and waits to be killed. */
 static int run_peer(const char *address) {
-  struct pawl_session_options options = options_at(address);
+  struct pawl_session_options options = peer_options(address);
   struct pawl_session *own = NULL;
   struct pawl_peers *peers = NULL;
   options.rack = "elsewhere";
@@ -58,14 +44,8 @@ static int run_peer(const char *address) {
 }
 
 static struct pwi_child *start_peer(void) {
-  char address[256];
-  snprintf(address, sizeof address, "%s", pawl_session_address(session));
-  char *const words[] = {"peers_test", address, NULL};
-  struct pwi_child_config config = {
-      .path = "/proc/self/exe", .argv = words, .output_fd = PWI_CHILD_OUTPUT_INHERIT, .own_group = true};
-  struct pwi_child *child;
-  must(pwi_child_start(&config, &child));
-  return child;
+  const char *const words[] = {"peers_test", pawl_session_address(cluster), NULL};
+  return start_self(words);
 }
 
 static unsigned long long value_of(struct pwi_child *child, const char *name) {
@@ -83,7 +63,7 @@ static void test_processes_find_one_another_without_servers(void **state) {
   unsigned ranks = 0;
   char host[256] = "";
   (void)state;
-  struct pawl_peers *peers = join(session, NAME, 3);
+  struct pawl_peers *peers = join(cluster, NAME, 3);
   assert_true(pawl_peers_size(peers) >= 1);
   for (int i = 0; i < 2; i++) others[i] = start_peer();
   must(pawl_peers_await(peers, 0, PATIENCE));
@@ -100,7 +80,7 @@ static void test_processes_find_one_another_without_servers(void **state) {
     assert_int_equal(member.number, before.number);
     assert_string_equal(member.host, host);
     assert_string_equal(member.rack, rank == 0 ? "here" : "elsewhere");
-    assert_int_equal(member.node.id == pawl_session_node(session).id, rank == 0);
+    assert_int_equal(member.node.id == pawl_session_node(cluster).id, rank == 0);
   }
   must_fail(pawl_peers_member(peers, 3, &member), PAWL_NOT_FOUND, "3 members; there is no rank 3");
   pwi_child_stop(others[0], 0); /* killed */
@@ -118,7 +98,7 @@ static void test_processes_find_one_another_without_servers(void **state) {
 static void test_an_embedded_cluster_for_peers_has_no_server_processes(void **state) {
   char *status = NULL;
   (void)state;
-  must(pawl_session_status(session, PATIENCE, &status));
+  must(pawl_session_status(cluster, PATIENCE, &status));
   assert_non_null(strstr(status, "\"processes\":0"));
   assert_non_null(strstr(status, "\"rack\":\"here\""));
   pawl_text_free(status);
@@ -126,7 +106,7 @@ static void test_an_embedded_cluster_for_peers_has_no_server_processes(void **st
 
 static void test_waiting_ends_at_its_deadline(void **state) {
   (void)state;
-  struct pawl_peers *peers = join(session, "p/alone", 2);
+  struct pawl_peers *peers = join(cluster, "p/alone", 2);
   must_fail(pawl_peers_await(peers, 0, PAWL_SECOND / 20), PAWL_TIMED_OUT, "1 of 2 founding members are there");
   must_fail(pawl_peers_await(peers, pawl_peers_number(peers), PAWL_SECOND / 20), PAWL_TIMED_OUT, "no change since");
   must(pawl_peers_await(peers, pawl_peers_number(peers) - 1, 0));
@@ -154,15 +134,15 @@ static void test_what_needs_servers_is_refused(void **state) {
   size_t count;
   double norm;
   (void)state;
-  vector = create(session, "p/w", PAWL_F32, 10);
+  vector = create(cluster, "p/w", PAWL_F32, 10);
   const char *text = "for peers only and uses no servers";
   must_fail(pawl_vector_push(vector, pawl_at_keys(&at, 1), &row, NULL), PAWL_UNSUPPORTED, text);
   must_fail(pawl_vector_pull(vector, pawl_at_keys(&at, 1), &row, NULL), PAWL_UNSUPPORTED, "pull from p/w");
   must_fail(pawl_vector_scan(vector, PAWL_ALL, 1, keys, &row, PATIENCE, &count, &at), PAWL_UNSUPPORTED, text);
   must_fail(pawl_vector_norm(vector, PAWL_ALL, PAWL_NORM_1, PATIENCE, &norm), PAWL_UNSUPPORTED, text);
-  must_fail(pawl_group_join(session, "p/group", 1, PATIENCE, &group), PAWL_UNSUPPORTED, text);
+  must_fail(pawl_group_join(cluster, "p/group", 1, PATIENCE, &group), PAWL_UNSUPPORTED, text);
   pawl_checkpoint_options_init(&saving);
-  must_fail(pawl_checkpoint_save(session, &saving, NULL), PAWL_UNSUPPORTED, text);
+  must_fail(pawl_checkpoint_save(cluster, &saving, NULL), PAWL_UNSUPPORTED, text);
 }
 
 /* A session that holds a vector itself serves it to its peers. */
@@ -171,7 +151,7 @@ static void test_a_vector_of_a_peer_is_pushed_and_pulled(void **state) {
   struct pawl_where there = pawl_at_range(0, 2);
   int64_t values[2] = {1, 2}, got[2] = {0};
   (void)state;
-  vector = create(session, "p/local", PAWL_I64, 2);
+  vector = create(cluster, "p/local", PAWL_I64, 2);
   struct pawl_session *holder = open_peer(NULL);
   must(pawl_vector_open_local(holder, "p/local", PATIENCE, &held));
   there.node = pawl_session_node(holder);
@@ -184,20 +164,20 @@ static void test_a_vector_of_a_peer_is_pushed_and_pulled(void **state) {
 static void test_bad_arguments_are_refused(void **state) {
   struct pawl_peers *peers = NULL, *ours;
   (void)state;
-  must_fail(pawl_peers_join(session, "word", 1, PATIENCE, &peers), PAWL_INVALID, "word");
-  must_fail(pawl_peers_join(session, "p/.dot", 1, PATIENCE, &peers), PAWL_INVALID, "p/.dot");
-  must_fail(pawl_peers_join(session, "p/zero", 0, PATIENCE, &peers), PAWL_INVALID, "size is 0");
-  must_fail(pawl_peers_join(session, NULL, 1, PATIENCE, &peers), PAWL_INVALID, "NULL");
-  ours = join(session, "p/two", 2);
-  must_fail(pawl_peers_join(session, "p/two", 2, PATIENCE, &peers), PAWL_EXISTS, "p/two");
+  must_fail(pawl_peers_join(cluster, "word", 1, PATIENCE, &peers), PAWL_INVALID, "word");
+  must_fail(pawl_peers_join(cluster, "p/.dot", 1, PATIENCE, &peers), PAWL_INVALID, "p/.dot");
+  must_fail(pawl_peers_join(cluster, "p/zero", 0, PATIENCE, &peers), PAWL_INVALID, "size is 0");
+  must_fail(pawl_peers_join(cluster, NULL, 1, PATIENCE, &peers), PAWL_INVALID, "NULL");
+  ours = join(cluster, "p/two", 2);
+  must_fail(pawl_peers_join(cluster, "p/two", 2, PATIENCE, &peers), PAWL_EXISTS, "p/two");
   struct pawl_session *other = open_peer(NULL);
   must_fail(pawl_peers_join(other, "p/two", 3, PATIENCE, &peers), PAWL_MISMATCH, "for 2 founding members, not for 3");
   assert_null(peers);
   pawl_peers_leave(ours);
-  must(pawl_peers_join(session, "p/two", 2, PATIENCE, &ours)); /* again */
+  must(pawl_peers_join(cluster, "p/two", 2, PATIENCE, &ours)); /* again */
   must(pawl_session_close(other, PATIENCE));
   struct pawl_session *reader = NULL;
-  struct pawl_session_options options = options_at(pawl_session_address(session));
+  struct pawl_session_options options = peer_options(pawl_session_address(cluster));
   options.read_only = true;
   must(pawl_session_open(&options, &reader));
   must_fail(pawl_peers_join(reader, "p/two", 2, PATIENCE, &peers), PAWL_FORBIDDEN, "p/two");
@@ -206,7 +186,7 @@ static void test_bad_arguments_are_refused(void **state) {
 }
 
 static void test_a_rack_is_a_label(void **state) {
-  struct pawl_session_options options = options_at(pawl_session_address(session));
+  struct pawl_session_options options = peer_options(pawl_session_address(cluster));
   char label[80] = {0};
   (void)state;
   memset(label, 'r', 64);
@@ -230,19 +210,19 @@ static void test_a_rack_is_a_label(void **state) {
 }
 
 static void test_options_that_do_not_fit_together_are_refused(void **state) {
-  struct pawl_session_options options = options_at(NULL);
+  struct pawl_session_options options = peer_options(NULL);
   (void)state;
   options.servers = 1;
   must_fail(try_open(&options), PAWL_INVALID, "leave servers and replicas at 0");
   options.servers = 0;
   options.replicas = 1;
   must_fail(try_open(&options), PAWL_INVALID, "leave servers and replicas at 0");
-  options = options_at("300.300.300.300:1");
+  options = peer_options("300.300.300.300:1");
   must_fail(try_open(&options), PAWL_LINK_RESOLVE, "set listen");
-  options = options_at("tcp://nowhere");
+  options = peer_options("tcp://nowhere");
   must_fail(try_open(&options), PAWL_INVALID, "tcp://nowhere");
   setenv("PAWL_KEY", "", 1);
-  options = options_at("192.0.2.1:1");
+  options = peer_options("192.0.2.1:1");
   options.listen = "192.0.2.1:0";
   must_fail(try_open(&options), PAWL_FORBIDDEN, "pawl key new");
   setenv("PAWL_KEY", key, 1);
@@ -274,7 +254,7 @@ static void test_joining_without_memory_is_an_error_or_works(void **state) {
   for (unsigned n = 0, worked = 0; n < 40 && !worked; n++) {
     struct pawl_peers *peers = NULL;
     pwi_memory_fail_after(n);
-    pawl_status status = pawl_peers_join(session, "p/memory", 1, PATIENCE, &peers);
+    pawl_status status = pawl_peers_join(cluster, "p/memory", 1, PATIENCE, &peers);
     bool failed = pwi_memory_fail_cancel();
     if (!failed) {
       must(status);
@@ -287,21 +267,10 @@ static void test_joining_without_memory_is_an_error_or_works(void **state) {
   }
 }
 
-static int open_cluster(void **state) {
-  struct pawl_session_options options = options_at(NULL);
+static int open_cluster_here(void **state) {
   (void)state;
-  must(pwi_key_new(key));
-  setenv("PAWL_KEY", key, 1); /* so that other processes can join */
-  unsetenv("PAWL_ADDRESS");
   unsetenv("PAWL_RACK");
-  options.rack = "here";
-  must(pawl_session_open(&options, &session));
-  return 0;
-}
-
-static int close_cluster(void **state) {
-  (void)state;
-  must(pawl_session_close(session, PATIENCE));
+  open_peer_cluster("here");
   return 0;
 }
 
@@ -319,5 +288,5 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_joining_without_memory_is_an_error_or_works),
   };
   if (argc > 1) return run_peer(argv[1]);
-  return cmocka_run_group_tests(tests, open_cluster, close_cluster);
+  return cmocka_run_group_tests(tests, open_cluster_here, close_cluster);
 }

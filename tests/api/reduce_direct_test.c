@@ -1,6 +1,6 @@
 /* Members that share memory read one another's tensors where they are; others send them. Both give the same
  * bits. */
-#include "scene.h"
+#include "peers_scene.h"
 
 #include <float.h>
 #include <math.h>
@@ -8,13 +8,11 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "net/key.h"
 
 #define MEMBERS_MAX 4
 #define TENSORS_MAX 5
 #define STEPS 12
 
-static struct pawl_session *cluster; /* embedded, with a manager and no servers */
 static int group_number;
 
 struct member {
@@ -72,11 +70,8 @@ static void *run_member(void *context) {
 }
 
 static struct pawl_session *open_session(bool is_tcp_only) {
-  struct pawl_session_options options;
+  struct pawl_session_options options = peer_options(pawl_session_address(cluster));
   struct pawl_session *session = NULL;
-  pawl_session_options_init(&options);
-  options.address = pawl_session_address(cluster);
-  options.peers_only = true;
   options.tcp_only = is_tcp_only;
   must(pawl_session_open(&options, &session));
   return session;
@@ -197,23 +192,6 @@ static void test_a_sum_that_is_not_finite_changes_nothing(void **state) {
     }
     free_tensors(members, 2);
   }
-}
-
-static int open_cluster(void **state) {
-  static char key[PWI_KEY_TEXT_MAX];
-  struct pawl_session_options options;
-  (void)state;
-  must(pwi_key_new(key));
-  setenv("PAWL_KEY", key, 1);
-  unsetenv("PAWL_ADDRESS");
-  pawl_session_options_init(&options);
-  options.peers_only = true;
-  return pawl_session_open(&options, &cluster);
-}
-
-static int close_cluster(void **state) {
-  (void)state;
-  return pawl_session_close(cluster, PATIENCE);
 }
 
 int main(void) {

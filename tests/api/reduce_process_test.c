@@ -3,19 +3,14 @@
  *
  * cost: 20
  */
-#include "scene.h"
+#include "peers_scene.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 
 #include "base/memory.h"
-#include "host/children.h"
-#include "host/clock.h"
-#include "net/key.h"
 
-static char key[PWI_KEY_TEXT_MAX];
-static struct pawl_session *session; /* embedded, with a manager and no servers */
 static int group_number;
 
 struct member {
@@ -28,12 +23,9 @@ struct member {
 
 static pawl_status open_member(struct member *member, const char *address, const char *group, uint32_t size,
                                size_t count, bool is_tcp) {
-  struct pawl_session_options options;
+  struct pawl_session_options options = peer_options(address);
   struct pawl_reduce_options reduce;
-  pawl_session_options_init(&options);
   pawl_reduce_options_init(&reduce);
-  options.address = address;
-  options.peers_only = true;
   options.tcp_only = is_tcp;
   reduce.graph = "complete";
   member->values = pwi_alloc_zero(count, sizeof(float));
@@ -64,17 +56,11 @@ static int run_process(char **argv) {
 }
 
 static struct pwi_child *start_process(const char *group, size_t count, bool is_tcp) {
-  char address[256], name[64], number[32], transport[8];
-  snprintf(address, sizeof address, "%s", pawl_session_address(session));
-  snprintf(name, sizeof name, "%s", group);
+  char number[32];
   snprintf(number, sizeof number, "%zu", count);
-  snprintf(transport, sizeof transport, "%s", is_tcp ? "tcp" : "any");
-  char *const words[] = {"reduce_process_test", address, name, number, transport, NULL};
-  struct pwi_child_config config = {
-      .path = "/proc/self/exe", .argv = words, .output_fd = PWI_CHILD_OUTPUT_INHERIT, .own_group = true};
-  struct pwi_child *child;
-  must(pwi_child_start(&config, &child));
-  return child;
+  const char *const words[] = {
+      "reduce_process_test", pawl_session_address(cluster), group, number, is_tcp ? "tcp" : "any", NULL};
+  return start_self(words);
 }
 
 struct survivor {
@@ -92,7 +78,7 @@ static void *run_survivor(void *context) {
   struct survivor *survivor = context;
   struct member *member = &survivor->member;
   pawl_status status =
-      open_member(member, pawl_session_address(session), survivor->group, 3, survivor->count, survivor->is_tcp);
+      open_member(member, pawl_session_address(cluster), survivor->group, 3, survivor->count, survivor->is_tcp);
   while (!status && !atomic_load(&survivor->is_over)) {
     status = pawl_reduce_step(member->reduce, PATIENCE, &member->report);
     for (size_t i = 0; !status && i < survivor->count; i += 4096) member->values[i] = 1;
@@ -171,24 +157,6 @@ static void test_a_process_that_was_stopped_for_long_comes_back_over_tcp(void **
 static void test_a_process_that_was_stopped_for_long_comes_back_over_shared_memory(void **state) {
   (void)state;
   stop_for_long(false);
-}
-
-static int open_cluster(void **state) {
-  struct pawl_session_options options;
-  (void)state;
-  must(pwi_key_new(key));
-  setenv("PAWL_KEY", key, 1); /* so that other processes can join */
-  unsetenv("PAWL_ADDRESS");
-  pawl_session_options_init(&options);
-  options.peers_only = true;
-  must(pawl_session_open(&options, &session));
-  return 0;
-}
-
-static int close_cluster(void **state) {
-  (void)state;
-  must(pawl_session_close(session, PATIENCE));
-  return 0;
 }
 
 int main(int argc, char **argv) {

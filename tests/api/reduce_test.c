@@ -1,26 +1,18 @@
 /* Reduce between real sessions: threads of this process, and other processes. There is no server. */
-#include "scene.h"
+#include "peers_scene.h"
 
 #include <math.h>
 #include <pthread.h>
 
 #include "base/memory.h"
-#include "host/children.h"
-#include "host/clock.h"
-#include "net/key.h"
 
 #define MEMBERS_MAX 6
 
-static char key[PWI_KEY_TEXT_MAX];
-static struct pawl_session *session; /* embedded, with a manager and no servers */
-static int group_number;             /* every test has a group of its own */
+static int group_number; /* every test has a group of its own */
 
 static struct pawl_session *open_peer(const char *address) {
-  struct pawl_session_options options;
+  struct pawl_session_options options = peer_options(address);
   struct pawl_session *opened = NULL;
-  pawl_session_options_init(&options);
-  options.address = address;
-  options.peers_only = true;
   must(pawl_session_open(&options, &opened));
   return opened;
 }
@@ -82,7 +74,7 @@ static void prepare(struct member *members, uint32_t size, size_t count) {
   for (uint32_t i = 0; i < size; i++) {
     struct member *member = &members[i];
     pawl_reduce_options_init(&member->options);
-    member->session = open_peer(pawl_session_address(session));
+    member->session = open_peer(pawl_session_address(cluster));
     snprintf(member->group, sizeof member->group, "r/group%d", group_number);
     member->index = i;
     member->size = size;
@@ -497,15 +489,8 @@ static int run_process(const char *address, const char *group) {
 }
 
 static struct pwi_child *start_process(const char *group) {
-  char address[256], name[64];
-  snprintf(address, sizeof address, "%s", pawl_session_address(session));
-  snprintf(name, sizeof name, "%s", group);
-  char *const words[] = {"reduce_test", address, name, NULL};
-  struct pwi_child_config config = {
-      .path = "/proc/self/exe", .argv = words, .output_fd = PWI_CHILD_OUTPUT_INHERIT, .own_group = true};
-  struct pwi_child *child;
-  must(pwi_child_start(&config, &child));
-  return child;
+  const char *const words[] = {"reduce_test", pawl_session_address(cluster), group, NULL};
+  return start_self(words);
 }
 
 static void *run_until_alone(void *context) {
@@ -538,22 +523,13 @@ static void test_processes_that_are_killed_do_not_stop_the_others(void **state) 
   release(members, 1);
 }
 
-static int open_cluster(void **state) {
-  struct pawl_session_options options;
-  (void)state;
-  must(pwi_key_new(key));
-  setenv("PAWL_KEY", key, 1); /* so that other processes can join */
-  unsetenv("PAWL_ADDRESS");
+static int open_all(void **state) {
   assert_non_null(mkdtemp(folder));
-  pawl_session_options_init(&options);
-  options.peers_only = true;
-  must(pawl_session_open(&options, &session));
-  return 0;
+  return open_cluster(state);
 }
 
-static int close_cluster(void **state) {
-  (void)state;
-  must(pawl_session_close(session, PATIENCE));
+static int close_all(void **state) {
+  close_cluster(state);
   assert_int_equal(rmdir(folder), 0); /* nothing was left behind */
   return 0;
 }
@@ -575,5 +551,5 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_processes_that_are_killed_do_not_stop_the_others),
   };
   if (argc > 2) return run_process(argv[1], argv[2]);
-  return cmocka_run_group_tests(tests, open_cluster, close_cluster);
+  return cmocka_run_group_tests(tests, open_all, close_all);
 }
