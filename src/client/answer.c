@@ -79,6 +79,7 @@ static void refused(struct pwi_client *client, struct client_part *part, const s
 static void succeeded(struct pwi_client *client, struct client_part *part, const struct pwi_outcome *outcome) {
   struct pwi_task *task = part->task;
   if (part->kind == PWI_REQUEST_ENTER || part->kind == PWI_REQUEST_AWAIT) task->found = outcome->found;
+  if (part->kind == PWI_REQUEST_ENTER && outcome->found > part->flow->ticked) part->flow->ticked = outcome->found;
   if (part->kind == PWI_REQUEST_SCAN) task->found = outcome->next;
   size_t rows = part->kind == PWI_REQUEST_SCAN ? (size_t)task->rows : part->rows;
   if (part->out) client->figures.bytes_pulled += rows * part->flow->row_bytes;

@@ -175,7 +175,7 @@ struct pwi_flow {
 
   /* Groups. */
   bool has_entered;
-  uint64_t ticked;          /* the highest tick of this client; it enters again at this tick */
+  uint64_t ticked;          /* the highest tick of this client, or the one it entered at; it enters again there */
   bool is_suspended;        /* the client must join the group again under its new id */
   bool is_rejoining;        /* the manager is being asked for that */
   int64_t rejoin_at;        /* not before this time */

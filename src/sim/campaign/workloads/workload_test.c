@@ -136,6 +136,7 @@ static void test_seeds_that_failed_once(void **state) {
       26197, 28352, /* a member that was declared dead gave up its group when the manager's journal failed */
       32319,        /* the checker heard from a server first that a checkpoint was loaded */
       44964,        /* the campaign drained a server while those that were to take over had not joined yet */
+      57731,        /* a member that had entered at a tick entered again below it, and waited for itself */
       47675,        /* links of a server stayed cut while it was started anew, with another id */
       7716,  47990, /* a head that was isolated for 176 ms complained about the member behind it */
   };
