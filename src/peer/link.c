@@ -83,7 +83,10 @@ void pwi_peer_link_drop_held(struct pwi_peers *peers, struct peer_link *link) {
   link->held_bytes = link->held_count = 0;
 }
 
+/* When everything ends, an older link to the same peer may outlive this one. */
 void pwi_peer_link_free(struct pwi_peers *peers, struct peer_link *link) {
+  struct peer *peer = pwi_peers_find(peers, link->sender);
+  if (peer && peer->link == link) peer->link = NULL;
   if (link->before)
     link->before->next = link->next;
   else
