@@ -97,9 +97,11 @@ pawl_status linear_remember(struct linear_run *run) {
   if (!run->kept.is_there || !run->is_best) return PAWL_OK;
   pawl_status status = make_room(earlier, run->kept.count);
   if (status) return apps_fail(&run->common, status, "cannot remember the weights of a round");
-  memcpy(earlier->keys, run->kept.keys, run->kept.count * sizeof *earlier->keys);
-  memcpy(earlier->weights, run->kept.weights, run->kept.count * sizeof *earlier->weights);
   earlier->count = run->kept.count;
+  if (earlier->count > 0) { /* otherwise there may be no memory at all */
+    memcpy(earlier->keys, run->kept.keys, earlier->count * sizeof *earlier->keys);
+    memcpy(earlier->weights, run->kept.weights, earlier->count * sizeof *earlier->weights);
+  }
   earlier->is_there = true;
   return PAWL_OK;
 }
