@@ -76,13 +76,6 @@ void *bpmf_code_array(struct bpmf_code *code, uint64_t count, int width, pawl_st
 
 bool bpmf_code_is_over(const struct bpmf_code *code) { return code->at == code->size - APPS_MODEL_SUM; }
 
-bool bpmf_code_begins(const char *bytes, size_t size, const char *kind) {
-  char begin[64];
-  int length = snprintf(begin, sizeof begin, "{\n  \"kind\": \"%s\"", kind);
-  return size >= APPS_MODEL_LINE + (size_t)length && apps_model_begins(bytes, size) &&
-         memcmp(bytes + APPS_MODEL_LINE, begin, (size_t)length) == 0;
-}
-
 bool bpmf_code_u32(const json_t *header, const char *key, uint32_t most, uint32_t *count_out) {
   uint64_t count = 0;
   if (!apps_model_count(header, key, 0, most, &count)) return false;

@@ -42,9 +42,6 @@ void *bpmf_code_array(struct bpmf_code *code, uint64_t count, int width, pawl_st
 /* Whether all arrays have been read. */
 bool bpmf_code_is_over(const struct bpmf_code *code);
 
-/* Whether a file begins like one of this kind; 64 bytes suffice. */
-bool bpmf_code_begins(const char *bytes, size_t size, const char *kind);
-
 /* A number of a header. False: there is no such number, or it is above `most`. */
 bool bpmf_code_u32(const json_t *header, const char *key, uint32_t most, uint32_t *count_out);
 

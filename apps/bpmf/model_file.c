@@ -177,5 +177,5 @@ bool pawl_bpmf_model_is(const char *path) {
   if (!file) return false;
   size_t got = fread(bytes, 1, sizeof bytes, file);
   fclose(file);
-  return bpmf_code_begins(bytes, got, KIND);
+  return apps_model_is_of(bytes, got, KIND);
 }

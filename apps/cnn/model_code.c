@@ -17,8 +17,6 @@
 #include "apps/common/model_code.h"
 #include "apps/common/model_file.h"
 
-#define KIND "{\n  \"kind\": \"cnn\""
-
 /* --- writing --------------------------------------------------------------------------------------------- */
 
 static json_t *make_tensors(const struct cnn_net *net) {
@@ -168,7 +166,4 @@ pawl_status cnn_model_decode(const char *bytes, size_t size, struct pawl_cnn_mod
   return status;
 }
 
-bool cnn_model_begins(const char *bytes, size_t size) {
-  return size >= APPS_MODEL_LINE + strlen(KIND) && apps_model_begins(bytes, size) &&
-         memcmp(bytes + APPS_MODEL_LINE, KIND, strlen(KIND)) == 0;
-}
+bool cnn_model_begins(const char *bytes, size_t size) { return apps_model_is_of(bytes, size, "cnn"); }

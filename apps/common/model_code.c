@@ -109,6 +109,13 @@ bool apps_model_begins(const char *bytes, size_t size) {
   return size >= strlen(APPS_MODEL_MAGIC) && memcmp(bytes, APPS_MODEL_MAGIC, strlen(APPS_MODEL_MAGIC)) == 0;
 }
 
+bool apps_model_is_of(const char *bytes, size_t size, const char *kind) {
+  char begin[64];
+  size_t length = (size_t)snprintf(begin, sizeof begin, "{\n  \"kind\": \"%s\"", kind);
+  return size >= APPS_MODEL_LINE + length && apps_model_begins(bytes, size) &&
+         memcmp(bytes + APPS_MODEL_LINE, begin, length) == 0;
+}
+
 /* The offset of the numbers; 0: the line is damaged. */
 static size_t read_begin(const char *digits) {
   size_t begin = 0;

@@ -46,6 +46,9 @@ pawl_status apps_model_fill(FILE *file, json_t *about, void (*fill)(struct apps_
 /* Returns true if these are the first bytes of a model in this format. */
 bool apps_model_begins(const char *bytes, size_t size);
 
+/* Returns true if these are the first bytes of a model of this kind as pawl writes it; 64 bytes suffice. */
+bool apps_model_is_of(const char *bytes, size_t size, const char *kind);
+
 /* Finds the offset of the numbers. `kind` is the word for the model: "model" or "topic model". PAWL_TRUNCATED,
  * PAWL_CORRUPT, PAWL_UNSUPPORTED (another version). */
 pawl_status apps_model_line(const char *bytes, size_t size, const char *kind, size_t *begin_out, char *why);
