@@ -83,8 +83,8 @@ struct linear_distance {
   /* The same sum with each term times |w_j|, relative to the objective. As F is convex, it is a bound if no
    * weight of the optimum is further from ours than 0 is */
   double reach;
-  /* The same sum with each term times the way that w_j went since the last full round; infinite if nobody knows. If
-   * weights converge geometrically, it is a bound of the size of the distance itself */
+  /* The same sum with each term times the way that w_j went since the last full round; infinite if the weights of that
+   * round were not kept. If weights converge geometrically, the sum is about as large as the distance itself */
   double moved;
 };
 

@@ -32,7 +32,7 @@ static void look_who_left(void *context) {
   havoc->leaving = PWI_CLUSTER_PROCESSES;
 }
 
-/* By its own account: one that has just started cannot take anything over yet. */
+/* Asks the servers, not the manager. A process that has just started cannot take anything over yet. */
 static bool has_joined(const struct campaign *campaign, size_t process) {
   const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
   for (size_t i = is->first; i < is->first + is->shards; i++) {
