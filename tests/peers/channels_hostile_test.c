@@ -5,7 +5,7 @@
 #include "fellows.h"
 #include "peer/messages.h"
 #include "protocol/proof.h"
-#include "raw.h"
+#include "../cluster/raw.h"
 
 static struct crew crew;
 static struct raw thief;

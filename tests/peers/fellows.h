@@ -13,10 +13,10 @@
  *
  * A violation fails the simulation. The members form a complete graph.
  */
-#ifndef TESTS_CLUSTER_FELLOWS_H
-#define TESTS_CLUSTER_FELLOWS_H
+#ifndef TESTS_PEERS_FELLOWS_H
+#define TESTS_PEERS_FELLOWS_H
 
-#include "cluster.h"
+#include "../cluster/cluster.h"
 #include "peer/peers.h"
 
 #define FELLOWS_MAX 6

@@ -17,10 +17,10 @@
  *
  * A violation fails the simulation.
  */
-#ifndef TESTS_CLUSTER_REDUCERS_H
-#define TESTS_CLUSTER_REDUCERS_H
+#ifndef TESTS_PEERS_REDUCERS_H
+#define TESTS_PEERS_REDUCERS_H
 
-#include "cluster.h"
+#include "../cluster/cluster.h"
 #include "peer/reduce/inside.h"
 
 #define REDUCERS_MAX 8

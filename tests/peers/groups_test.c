@@ -10,8 +10,8 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "base/testing.h"
-#include "cluster.h"
-#include "leaders.h"
+#include "../cluster/cluster.h"
+#include "../cluster/leaders.h"
 
 #define NAME "a/.ring"
 #define MEMBERS 6

@@ -12,10 +12,10 @@
  *
  * After a failure a member calls renew. A violation fails the simulation.
  */
-#ifndef TESTS_CLUSTER_COLLECTORS_H
-#define TESTS_CLUSTER_COLLECTORS_H
+#ifndef TESTS_PEERS_COLLECTORS_H
+#define TESTS_PEERS_COLLECTORS_H
 
-#include "cluster.h"
+#include "../cluster/cluster.h"
 #include "peer/collective/inside.h"
 
 #define COLLECTORS_MAX 9
