@@ -2,12 +2,13 @@
  *
  * Three formats are known; files may be compressed with gzip, zstd, xz or bzip2:
  *
- *   csv      user,item,rating and further columns, which are ignored; the format of MovieLens. Fields may be in
- *            double quotes
+ *   csv      user,item,rating and further columns, which are ignored; the format of MovieLens. Semicolons separate if
+ *            the first line has no comma. Fields may be in double quotes
  *   triples  the same columns separated by a tab, by blanks, or by :: (MovieLens 1M)
  *   mtx      Matrix Market: a coordinate matrix of reals or integers; rows are users, columns are items
  *
- * A first line of csv or triples whose third column is called rating, score, stars or value is a header.
+ * A first line of csv or triples is a header if its third column is called rating, score, stars or value, or if its
+ * first three columns all begin with a letter and have no digit.
  *
  * IDS of users and items are any text of 1 to 255 bytes, such as numbers with gaps. A set numbers both from 0 in the
  * order in which they first appear, and keeps their names. "7" and "07" are two users.

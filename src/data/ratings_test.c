@@ -64,6 +64,24 @@ static void test_movielens_csv_is_read_with_its_header(void **state) {
         "ann/Boy, The=-100 ann/a \"b\"=0");
 }
 
+static void test_a_header_may_have_any_names(void **state) {
+  (void)state;
+  check("u,i,r\n1,2,3\n", "1/2=3");
+  check("userID\tartistID\tweight\n2\t51\t13883\n", "2/51=13883");
+  check("\"User-ID\";\"ISBN\";\"Book-Rating\"\n\"276725\";\"034545104X\";\"0\"\n", "276725/034545104X=0");
+  check_bad("u,i2,r\n1,2,3\n", "ratings:1: the rating 'r' is not a number");
+  check_bad("ann,film,nan\n1,2,3\n", "ratings:1: the rating 'nan' is not finite");
+  check_bad("ann,,r\n1,2,3\n", "ratings:1: the id of the item is empty");
+}
+
+static void test_semicolons_separate_unless_there_is_a_comma(void **state) {
+  (void)state;
+  check("1;2;3\n4;\"a;b\";5\n", "1/2=3 4/a;b=5");
+  check("a;b,2,3\n", "a;b/2=3");
+  check("a;b\t2\t3\n", "a;b/2=3");
+  check("a;b::2::3\n", "a;b/2=3");
+}
+
 static void test_triples_are_separated_by_tabs_blanks_or_colons(void **state) {
   (void)state;
   check("196\t242\t3\t881250949\n186\t302\t3\t891717742\n", "196/242=3 186/302=3");
@@ -306,6 +324,8 @@ static void test_without_memory_nothing_is_left_behind(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_movielens_csv_is_read_with_its_header),
+      cmocka_unit_test(test_a_header_may_have_any_names),
+      cmocka_unit_test(test_semicolons_separate_unless_there_is_a_comma),
       cmocka_unit_test(test_triples_are_separated_by_tabs_blanks_or_colons),
       cmocka_unit_test(test_matrix_market_is_read),
       cmocka_unit_test(test_ids_are_kept_by_name_and_numbered_as_they_appear),

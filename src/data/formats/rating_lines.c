@@ -1,5 +1,6 @@
 #include "data/formats/rating_lines.h"
 
+#include <ctype.h>
 #include <float.h>
 #include <math.h>
 #include <stdarg.h>
@@ -52,8 +53,8 @@ int pwi_rating_fields(char separator, const char *begin, const char *end, struct
       if (!blank_field(&at, end, &fields[count])) return count;
       continue;
     }
-    if (separator == ',' ? !pwi_csv_field(separator, &at, end, &fields[count])
-                         : !plain_field(separator, &at, end, &fields[count]))
+    if (separator == ',' || separator == ';' ? !pwi_csv_field(separator, &at, end, &fields[count])
+                                             : !plain_field(separator, &at, end, &fields[count]))
       return -1;
     if (at == end) return count + 1;
     at += step;
@@ -185,7 +186,19 @@ static pawl_status read_matrix(const char *text, size_t size, struct pwi_rating_
   return PAWL_OK;
 }
 
-/* Whether a first line names columns. Only known names count, so that a bad first rating does not pass for a header. */
+/* Whether a field can be the name of a column: it begins with a letter, and is neither a number nor has a digit. */
+static bool is_name(struct pwi_field field) {
+  const char *stop;
+  double value;
+  if (field.begin == field.end || !isalpha((unsigned char)*field.begin) || pwi_number(field.begin, &stop, &value))
+    return false;
+  for (const char *at = field.begin; at < field.end; at++)
+    if (isdigit((unsigned char)*at)) return false;
+  return true;
+}
+
+/* Whether a first line names columns: the third one has a usual name, or all three can be names. A first line with a bad
+ * rating and ids of digits does not pass for a header. */
 static bool is_header(const struct pwi_rating_rule *rule, const char *begin, const char *end) {
   static const char *const values[] = {"rating", "ratings", "score", "stars", "value"};
   static const char *const users[] = {"user", "userid", "user_id"};
@@ -195,7 +208,7 @@ static bool is_header(const struct pwi_rating_rule *rule, const char *begin, con
     if (is_word(fields[2], values[i])) return true;
   for (size_t i = 0; count == 2 && rule->values_optional && i < sizeof users / sizeof *users; i++)
     if (is_word(fields[0], users[i])) return true; /* a table of pairs */
-  return false;
+  return count == FIELDS && is_name(fields[0]) && is_name(fields[1]) && is_name(fields[2]);
 }
 
 char pwi_rating_separator(const char *begin, const char *end, char otherwise) {
@@ -211,9 +224,12 @@ static void read_table(const char *text, size_t size, struct pwi_rating_rule *ru
     stop = pwi_rating_line_end(at, end, &next);
     rule->head_lines += stop == at; /* empty lines before the first one */
   } while (stop == at && next < end);
+  bool has_comma = memchr(at, ',', (size_t)(stop - at)) != NULL;
+  bool has_semicolon = memchr(at, ';', (size_t)(stop - at)) != NULL;
+  char plain = pwi_rating_separator(at, stop, ' ');
   if (rule->format == PAWL_RATINGS_AUTO)
-    rule->format = memchr(at, ',', (size_t)(stop - at)) ? PAWL_RATINGS_CSV : PAWL_RATINGS_TRIPLES;
-  rule->separator = rule->format == PAWL_RATINGS_CSV ? ',' : pwi_rating_separator(at, stop, ' ');
+    rule->format = has_comma || (has_semicolon && plain == ' ') ? PAWL_RATINGS_CSV : PAWL_RATINGS_TRIPLES;
+  rule->separator = rule->format != PAWL_RATINGS_CSV ? plain : has_semicolon && !has_comma ? ';' : ',';
   rule->head_size = (size_t)(at - text);
   if (!is_header(rule, at, stop)) return;
   rule->head_size = (size_t)(next - text);

@@ -19,7 +19,7 @@
 /* How the lines of one file are read. */
 struct pwi_rating_rule {
   enum pawl_ratings_format format;
-  char separator;         /* ',' or '\t'; ' ' for any run of blanks; ':' for "::" */
+  char separator;         /* ',', ';' or '\t'; ' ' for any run of blanks; ':' for "::" */
   bool values_optional;   /* set by the caller */
   bool is_pattern;        /* mtx: the entries have no values */
   uint64_t rows, columns; /* mtx: the highest indices */
