@@ -474,6 +474,44 @@ static void test_a_server_that_stands_still_is_followed_within_half_a_second(voi
   }
 }
 
+static bool has_old_view(void *context) {
+  (void)context;
+  return newest_view()->epoch == watch.epoch;
+}
+
+static void begin_standing_still(uint64_t seed) {
+  begin(seed, 4, 1);
+  pwi_sim_pause(cluster.sim, cluster.servers[0].node, 4 * S);
+}
+
+/* How long the manager waits for a server that stands still. */
+static int64_t patience_of(uint64_t seed) {
+  begin_standing_still(seed);
+  int64_t began = pwi_sim_now(cluster.sim);
+  cluster_run_while(&cluster, has_old_view, NULL, 2 * S);
+  int64_t patience = pwi_sim_now(cluster.sim) - began;
+  pwi_cluster_close(&cluster);
+  return patience;
+}
+
+/* One server of a chain stands still, and the other one crashes just before the first is given up. The first has the only
+ * copy: it may not lose its place to the other, which has lost its link and is not marked down yet. */
+static void test_a_server_that_stands_still_keeps_its_place_if_the_other_one_is_lost(void **state) {
+  (void)state;
+  for (uint64_t seed = 1600; seed < 1602; seed++) {
+    int64_t patience = patience_of(seed);
+    for (int64_t early = MS / 2; early <= 5 * MS; early += MS / 2) {
+      begin_standing_still(seed);
+      watch_for(patience - early);
+      assert_int_equal(newest_view()->epoch, watch.epoch);
+      crash(1);
+      watch_for(4 * S);
+      assert_whole_again(2);
+      end();
+    }
+  }
+}
+
 /* A busy server that does not return at once. */
 static void test_a_server_that_is_slow_to_come_back_after_a_reset_loses_nothing(void **state) {
   (void)state;
@@ -551,6 +589,7 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_a_crash_is_followed_within_milliseconds),
       cmocka_unit_test(test_crashes_of_most_are_followed_within_milliseconds),
       cmocka_unit_test(test_a_server_that_stands_still_is_followed_within_half_a_second),
+      cmocka_unit_test(test_a_server_that_stands_still_keeps_its_place_if_the_other_one_is_lost),
       cmocka_unit_test(test_a_server_that_is_slow_to_come_back_after_a_reset_loses_nothing),
       cmocka_unit_test(test_a_server_stays_while_its_leaving_would_cost_a_copy),
       cmocka_unit_test(test_a_server_leaves_although_chains_become_short_if_that_was_known),

@@ -41,6 +41,7 @@ void saving_open_cluster(struct saving_scene *scene, uint64_t seed, uint32_t pro
                                       .shards = 1,
                                       .late = 1,
                                       .replicas = replicas,
+                                      .points = scene->points,
                                       .disk_queue = &scene->disk_queue.disk_queue};
   cluster_open(&scene->cluster, &config);
   memset(&scene->client, 0, sizeof scene->client);
@@ -53,11 +54,15 @@ void saving_open_cluster(struct saving_scene *scene, uint64_t seed, uint32_t pro
   cluster_wait_joined(&scene->other);
 }
 
-void saving_open(struct saving_scene *scene, uint64_t seed, uint32_t processes, uint32_t replicas) {
+void saving_open_disk(struct saving_scene *scene, uint64_t seed) {
   struct pwi_sim_disk_host host = {.seed = seed, .stream = 5};
   memset(scene, 0, sizeof *scene);
   scene->disk_queue.disk_queue.ops = &disk_queue_ops;
   assert_int_equal(pwi_sim_disk_create(&host, &scene->disk_queue.disk), PAWL_OK);
+}
+
+void saving_open(struct saving_scene *scene, uint64_t seed, uint32_t processes, uint32_t replicas) {
+  saving_open_disk(scene, seed);
   saving_open_cluster(scene, seed, processes, replicas);
   scene->flow = cluster_vector(&scene->client, "test/v", &saving_options);
   assert_int_equal(cluster_ask(&scene->other, PWI_ASK_SYNC, NULL), PAWL_OK);

@@ -21,6 +21,7 @@ struct saving_disk_queue {
 
 struct saving_scene {
   struct saving_disk_queue disk_queue;
+  uint32_t points; /* arcs per server at first; 0: the manager's default */
   struct pwi_cluster cluster;
   struct pwi_cluster_client client, other;
   struct pwi_flow *flow; /* the client's, of "test/v" */
@@ -31,7 +32,8 @@ extern const struct pawl_vector_options saving_options; /* of "test/v" */
 void saving_open(struct saving_scene *scene, uint64_t seed, uint32_t processes, uint32_t replicas);
 void saving_close(struct saving_scene *scene);
 
-/* A cluster and two clients, without a vector; the disk stays as it is. */
+/* The two parts of saving_open before the vector: an empty disk; and a cluster with two clients. */
+void saving_open_disk(struct saving_scene *scene, uint64_t seed);
 void saving_open_cluster(struct saving_scene *scene, uint64_t seed, uint32_t processes, uint32_t replicas);
 
 void saving_fill(int64_t *values, int64_t value);
