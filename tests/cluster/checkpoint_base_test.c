@@ -1,5 +1,6 @@
 /* Permitted bases of an incremental checkpoint: no checkpoint of arcs that were given up since, none that is
  * missing on disk, and no chain of bases that is too long to read. */
+#include "base/hash.h"
 #include "base/testing.h"
 #include "saving.h"
 
@@ -192,6 +193,33 @@ static void test_a_row_of_bases_ends_before_it_is_too_long_to_be_read(void **sta
   saving_close(&scene);
 }
 
+static void push_key(uint64_t key) {
+  const int64_t one[SAVING_WIDTH] = {1, 1, 1, 1};
+  struct pwi_where where = {.keys = &key, .count = 1};
+  assert_int_equal(cluster_call(&scene.client, scene.flow, PWI_REQUEST_PUSH, &where, one, NULL, NULL), PAWL_OK);
+}
+
+/* Arcs with many changes and arcs with few are merged after the base: when servers are lost, the others get their arcs.
+ * Changes from before that have the numbers of their own arc. */
+static void test_arcs_that_were_several_in_the_base_miss_no_change(void **state) {
+  (void)state;
+  for (uint64_t seed = 660; seed < 664; seed++) {
+    saving_open(&scene, seed, 3, 2);
+    struct pwi_flow *flow = cluster_open_vector(&scene.other, "test/v", 0);
+    for (uint64_t i = 0; i < 300; i++) push_key(pwi_mix64(seed ^ i) % 20 * 150);
+    saving_save(&scene, "before", false);
+    for (uint64_t key = 0; key < SAVING_KEYS; key += 50) push_key(key);
+    pwi_sim_kill(scene.cluster.sim, scene.cluster.servers[0].node);
+    cluster_run_for(&scene.cluster, 5 * PWI_SIM_SECOND);
+    pwi_sim_kill(scene.cluster.sim, scene.cluster.servers[1].node);
+    cluster_run_for(&scene.cluster, 20 * PWI_SIM_SECOND);
+    saving_save(&scene, "after", true);
+    assert_base("after", "before");
+    assert_saved_as_it_is("after", flow);
+    saving_close(&scene);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_after_data_was_given_up_the_next_checkpoint_stands_alone),
@@ -199,6 +227,7 @@ int main(void) {
       cmocka_unit_test(test_data_that_is_given_up_while_everything_is_saved_is_saved_as_it_is_now),
       cmocka_unit_test(test_a_checkpoint_ends_soon_if_keys_wait_for_a_server_that_is_down),
       cmocka_unit_test(test_a_checkpoint_whose_base_is_gone_is_no_base),
+      cmocka_unit_test(test_arcs_that_were_several_in_the_base_miss_no_change),
       cmocka_unit_test(test_a_row_of_bases_ends_before_it_is_too_long_to_be_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
