@@ -689,6 +689,24 @@ static void test_complaints_that_make_no_sense_change_nothing(void **state) {
   world_close(&world);
 }
 
+/* A server that warns is told at once that it is heard, whatever it warns of. */
+static void test_a_warning_is_answered_and_changes_nothing(void **state) {
+  (void)state;
+  open_chains(84, 1, 3);
+  struct pwi_arc arc = now()->arcs[0];
+  struct actor *head = actor_of(arc.chain[0].node.id);
+  uint64_t views = watched.views;
+  complain_of(head, pwi_view_arc_range(now(), 0), arc.chain[1].node.id, PAWL_OK);
+  assert_int_equal(head->warnings, 1);
+  complain_of(head, pawl_range_of(0, 1), 77, PAWL_OK);
+  assert_int_equal(head->warnings, 2);
+  assert_int_equal(watched.views, views);
+  complain(head, pwi_view_arc_range(now(), 0), arc.chain[1].node.id);
+  assert_int_equal(head->warnings, 2);
+  assert_true(watched.views > views);
+  world_close(&world);
+}
+
 /* --- restarts ------------------------------------------------------------------------------------------- */
 
 static void test_a_restart_in_the_middle_of_anything_leaves_sound_chains(void **state) {
@@ -740,6 +758,7 @@ int main(void) {
       cmocka_unit_test(test_a_member_that_cannot_follow_is_dropped),
       cmocka_unit_test(test_a_server_without_memory_is_given_no_more_arcs),
       cmocka_unit_test(test_complaints_that_make_no_sense_change_nothing),
+      cmocka_unit_test(test_a_warning_is_answered_and_changes_nothing),
       cmocka_unit_test(test_a_restart_in_the_middle_of_anything_leaves_sound_chains),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -207,6 +207,10 @@ void pwi_manager_complain(struct pwi_manager *manager, struct manager_peer *peer
     pwi_manager_close(manager, peer, PAWL_LINK_PROTOCOL);
     return;
   }
+  if (decision.complaint.status == PAWL_OK) { /* a warning: the server wants to know whether it is heard */
+    pwi_manager_say(manager, peer, PWI_SAY_COMPLAIN, 0, NULL);
+    return;
+  }
   if (++peer->asks > PWI_MANAGER_ASKS_MAX) {
     pwi_manager_close(manager, peer, PAWL_LINK_BUSY);
     return;

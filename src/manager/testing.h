@@ -50,6 +50,7 @@ struct actor {
   bool remembers;       /* a server keeps view, catalogue and membership when it loses its link */
   struct pwi_joined joined;
   unsigned joins, lefts, news, downs;
+  unsigned warnings; /* that the manager has answered */
   unsigned wholes; /* whole memberships received, not counting changes */
   pawl_status why_down;
 
@@ -312,6 +313,9 @@ static void hear(struct actor *actor, const void *body) {
     break;
   case PWI_SAY_REPLY:
     hear_reply(actor, payload, size);
+    break;
+  case PWI_SAY_COMPLAIN:
+    actor->warnings++;
     break;
   case PWI_SAY_LEFT:
     actor->lefts++;

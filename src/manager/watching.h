@@ -146,13 +146,18 @@ __attribute__((unused)) static struct actor *actor_of(uint64_t id) {
   return NULL;
 }
 
-__attribute__((unused)) static void complain(struct actor *actor, struct pawl_range positions, uint64_t node) {
-  struct pwi_complaint complaint = {positions, node, PAWL_LINK_SILENT};
+__attribute__((unused)) static void complain_of(struct actor *actor, struct pawl_range positions, uint64_t node,
+                                                pawl_status why) {
+  struct pwi_complaint complaint = {positions, node, why};
   struct pwi_writer payload = {0};
   pwi_complaint_encode(&complaint, &payload);
   say(actor, PWI_SAY_COMPLAIN, 0, 0, &payload);
   pwi_writer_fini(&payload);
   run_for(actor->world, 2 * PWI_SIM_MILLISECOND);
+}
+
+__attribute__((unused)) static void complain(struct actor *actor, struct pawl_range positions, uint64_t node) {
+  complain_of(actor, positions, node, PAWL_LINK_SILENT);
 }
 
 #endif

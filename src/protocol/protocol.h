@@ -54,7 +54,7 @@
   X(REPORT, 13, "report")     /* server to manager: figures and load */                                                \
   X(LEAVE, 14, "leave")       /* server or client to manager: I want to leave */                                       \
   X(LEFT, 15, "left")         /* reply to LEAVE: permitted */                                                          \
-  X(COMPLAIN, 16, "complain") /* server to manager: a neighbour in a chain cannot be reached */                        \
+  X(COMPLAIN, 16, "complain") /* server to manager: a neighbour in a chain cannot be reached; back: I hear you */      \
   X(CHAIN, 17, "chain")       /* server to server: members of a chain, see "chains" below */                           \
   X(SAVE, 18, "save")         /* manager to server: save these arcs, see protocol/save_messages.h */                   \
   X(SAVED, 19, "saved")       /* reply to SAVE: progress and result */                                                 \
@@ -540,9 +540,9 @@ void pwi_chain_message_encode(const struct pwi_chain_message *message, uint8_t b
 PAWL_MUST_USE pawl_status pwi_chain_message_decode(const void *bytes, size_t size,
                                                    struct pwi_chain_message *message_out);
 
-/* Payload of COMPLAIN: in the chain of these positions the sender cannot reach its neighbour `node`. If
- * `node` is the sender itself, it cannot follow the chain. Layout: u64 begin, u64 end, u64 node, i32
- * status. */
+/* Payload of COMPLAIN: in the chain of these positions the sender cannot reach its neighbour `node`. If `node` is the
+ * sender itself, it cannot follow the chain. With PAWL_OK it is a warning, which the manager answers with a COMPLAIN
+ * without a payload. Layout: u64 begin, u64 end, u64 node, i32 status. */
 struct pwi_complaint {
   struct pawl_range positions;
   uint64_t node;

@@ -112,7 +112,7 @@ static void test_the_opening_waits_for_room_on_the_link(void **state) {
   make_room(&s, next);
   assert_int_equal(messages(&s, next), 1);
   assert_int_equal(heard(&s, next).kind, PWI_CHAIN_OPEN);
-  for (int i = 0; i < 5; i++) pass(&s, 50);
+  for (int i = 0; i < 5; i++) look_heard(&s);
   assert_int_equal(complaints(&s), 1); /* it does not answer */
   stop_scene(&s);
 }
@@ -146,15 +146,20 @@ static void test_a_lost_link_is_made_again_and_complained_of(void **state) {
   assert_int_equal(contact_of(chain)->cut_off_since, s.net.now);
   assert_int_not_equal(s.server->chain_timer.id, 0);
   size_t connects = s.net.connects;
-  pass(&s, 50);
+  look_heard(&s);
   assert_int_equal(s.net.connects, connects + 1);
+  assert_int_equal(warnings(&s), 0);
+  look_heard(&s);
+  assert_int_equal(warnings(&s), 1);
+  look_heard(&s);
   assert_int_equal(complaints(&s), 0);
-  pass(&s, 150);
+  look_heard(&s);
   assert_int_equal(complaints(&s), 1);
-  pass(&s, 150);
+  for (int i = 0; i < 3; i++) look_heard(&s);
   assert_int_equal(complaints(&s), 1);
-  pass(&s, 50);
+  look_heard(&s);
   assert_int_equal(complaints(&s), 2);
+  assert_int_equal(warnings(&s), 2);
   next = follow(&s, 2);
   say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
   pass(&s, 1000);
@@ -180,6 +185,50 @@ static void test_a_server_without_a_manager_complains_of_no_member(void **state)
   stop_scene(&s);
 }
 
+/* The link to the manager is up and carries nothing: this server may be cut off from all nodes. The manager answers
+ * when the network is back, and the server tries to reach its neighbour before it complains. */
+static void test_a_server_that_the_manager_does_not_hear_complains_of_no_member(void **state) {
+  (void)state;
+  for (int is_back = 0; is_back < 2; is_back++) {
+    struct scene s;
+    start_scene(&s, 1, "12");
+    take_down(&s, follow(&s, 2));
+    for (int i = 0; i < 10; i++) pass(&s, 50);
+    assert_int_equal(warnings(&s), 1);
+    assert_int_equal(s.net.closed_count, 0);
+    answer_warning(&s);
+    assert_int_equal(s.net.closed_count, 1); /* the attempt may have been lost */
+    assert_int_equal(s.net.closed[0].why, PAWL_TIMED_OUT);
+    take_down(&s, find(&s, PEER_NEXT, 2));
+    size_t connects = s.net.connects;
+    pass(&s, 50);
+    assert_int_equal(s.net.connects, connects + 1);
+    answer_warning(&s); /* an answer to nothing has no effect */
+    assert_int_equal(complaints(&s), 0);
+    if (is_back) say(&s, follow(&s, 2), MESSAGE(.kind = PWI_CHAIN_READY));
+    for (int i = 0; i < 3; i++) pass(&s, 50);
+    assert_int_equal(complaints(&s), is_back ? 0 : 1);
+    stop_scene(&s);
+  }
+}
+
+/* The link was lost again: an answer to the earlier warning says nothing about the time since. */
+static void test_every_loss_of_a_link_is_warned_of_anew(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene(&s, 1, "12");
+  take_down(&s, follow(&s, 2));
+  for (int i = 0; i < 3; i++) look_heard(&s);
+  assert_int_equal(warnings(&s), 1);
+  struct server_peer *next = follow(&s, 2);
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
+  take_down(&s, next);
+  for (int i = 0; i < 10; i++) pass(&s, 50);
+  assert_int_equal(warnings(&s), 2);
+  assert_int_equal(complaints(&s), 0);
+  stop_scene(&s);
+}
+
 static void test_a_server_that_stood_still_complains_of_no_member(void **state) {
   (void)state;
   struct scene s;
@@ -188,9 +237,9 @@ static void test_a_server_that_stood_still_complains_of_no_member(void **state) 
   pass(&s, 50);
   pass(&s, 900); /* it was stopped, and its timer is late */
   assert_int_equal(complaints(&s), 0);
-  for (int i = 0; i < 3; i++) pass(&s, 50);
+  for (int i = 0; i < 3; i++) look_heard(&s);
   assert_int_equal(complaints(&s), 0);
-  pass(&s, 50);
+  look_heard(&s);
   assert_int_equal(complaints(&s), 1);
   stop_scene(&s);
 }
@@ -278,6 +327,8 @@ int main(void) {
       T(the_news_that_all_was_sent_waits_for_room_on_the_link),
       T(a_lost_link_is_made_again_and_complained_of),
       T(a_server_without_a_manager_complains_of_no_member),
+      T(a_server_that_the_manager_does_not_hear_complains_of_no_member),
+      T(every_loss_of_a_link_is_warned_of_anew),
       T(a_server_that_stood_still_complains_of_no_member),
       T(an_attempt_that_takes_a_second_is_given_up),
       T(a_follower_that_confirms_nothing_is_silent),

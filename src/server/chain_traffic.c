@@ -10,7 +10,9 @@
  *
  * COMPLAINTS. A member that cannot reach the following one for a while tells the manager, which drops one of
  * the two. A link that is up but brings no confirmation for seconds counts as lost, even if its heartbeats
- * arrive.
+ * arrive. A member that is cut off from all nodes for a moment must not accuse a healthy neighbour. Its link to
+ * the manager survives such a moment, and would carry the complaint afterwards. So the member warns the manager
+ * first, and complains only if it still cannot reach its neighbour some time after the manager has answered.
  */
 #include <assert.h>
 #include <string.h>
@@ -120,11 +122,18 @@ static void look_later(struct pwi_server *server) {
   server->chain_timer_at = at;
 }
 
+/* The time of a complaint counts from now on. */
+static void begin_cut_off(struct chain_contact *contact, int64_t now) {
+  contact->cut_off_since = now;
+  contact->has_warned = false;
+  contact->manager_heard_at = 0;
+}
+
 /* Announces this server to the following member, which answers READY. A member that is being filled waits for
  * its first chunk instead. */
 static void open_chain(struct pwi_server *server, struct pwi_chain *chain) {
   if (!chain->following || chain->is_open || chain->following_fills) return;
-  if (contact_of(chain)->cut_off_since == 0) contact_of(chain)->cut_off_since = pwi_net_now(server->config.net);
+  if (contact_of(chain)->cut_off_since == 0) begin_cut_off(contact_of(chain), pwi_net_now(server->config.net));
   look_later(server);
   struct server_peer *peer = pwi_server_reach(server, chain->following);
   if (!peer) return;
@@ -196,7 +205,7 @@ void pwi_server_chain_down(struct pwi_server *server, const struct server_peer *
     struct pwi_chain *chain = server->chains.items[i];
     if (chain->following != peer->node) continue;
     chain->is_open = contact_of(chain)->owes_open = false;
-    if (contact_of(chain)->cut_off_since == 0) contact_of(chain)->cut_off_since = pwi_net_now(server->config.net);
+    if (contact_of(chain)->cut_off_since == 0) begin_cut_off(contact_of(chain), pwi_net_now(server->config.net));
   }
   pwi_server_fill_down(server, peer->node, PAWL_LINK_CLOSED);
   look_later(server);
@@ -249,15 +258,23 @@ void pwi_server_chains_unstick(struct pwi_server *server) {
 
 /* --- complaining ---------------------------------------------------------------------------------------- */
 
-static void complain(struct pwi_server *server, const struct pwi_chain *chain, uint64_t node, pawl_status why) {
-  if (!server->joined || !server->manager || !server->manager->is_up) return;
-  pwi_log(server->config.log, PAWL_LOG_WARN, "chain.complaint", "node=%llu about=%llu begin=%016llx why=%s",
-          (unsigned long long)server->node, (unsigned long long)node, (unsigned long long)chain->positions.begin,
-          pawl_status_name(why));
+static bool has_manager(const struct pwi_server *server) {
+  return server->joined && server->manager && server->manager->is_up;
+}
+
+static void send_complaint(struct pwi_server *server, const struct pwi_chain *chain, uint64_t node, pawl_status why) {
   struct pwi_complaint complaint = {.positions = chain->positions, .node = node, .status = why};
   pwi_writer_reset(&server->writer);
   pwi_complaint_encode(&complaint, &server->writer);
   pwi_server_say_payload(server, server->manager, PWI_SAY_COMPLAIN);
+}
+
+static void complain(struct pwi_server *server, const struct pwi_chain *chain, uint64_t node, pawl_status why) {
+  if (!has_manager(server)) return;
+  pwi_log(server->config.log, PAWL_LOG_WARN, "chain.complaint", "node=%llu about=%llu begin=%016llx why=%s",
+          (unsigned long long)server->node, (unsigned long long)node, (unsigned long long)chain->positions.begin,
+          pawl_status_name(why));
+  send_complaint(server, chain, node, why);
 }
 
 /* A head without memory is useless. The following member has everything that was acknowledged, and can be the
@@ -279,6 +296,22 @@ void pwi_server_starve(struct pwi_server *server) {
 
 static void send_all(struct pwi_server *server, struct pwi_chain *chain);
 
+/* Warns the manager after half of `patience`, and complains after all of it. If the manager answers the warning late,
+ * the neighbour has some time from then on. */
+static void consider_complaint(struct pwi_server *server, struct pwi_chain *chain, int64_t patience) {
+  struct chain_contact *contact = contact_of(chain);
+  int64_t now = pwi_net_now(server->config.net);
+  if (now - contact->cut_off_since < patience / 2) return;
+  if (!contact->has_warned && has_manager(server)) {
+    contact->has_warned = true;
+    send_complaint(server, chain, chain->following, PAWL_OK);
+  }
+  if (now - contact->cut_off_since < patience) return;
+  if (contact->manager_heard_at == 0 || now - contact->manager_heard_at < patience / 2 - LOOK_NS / 2) return;
+  complain(server, chain, chain->following, PAWL_LINK_SILENT);
+  begin_cut_off(contact, now);
+}
+
 /* A timer that is late shows that this server stood still itself. It has not tried to reach its neighbours meanwhile,
  * so that time does not count for complaints. */
 void pwi_server_chain_timer(struct pwi_server *server) {
@@ -294,10 +327,8 @@ void pwi_server_chain_timer(struct pwi_server *server) {
     }
     if (!chain->following || chain->is_open || chain->following_fills) continue;
     open_chain(server, chain);
-    if (contact_of(chain)->owes_open) contact_of(chain)->cut_off_since = now; /* the neighbour was not asked yet */
-    if (now - contact_of(chain)->cut_off_since < patience) continue;
-    complain(server, chain, chain->following, PAWL_LINK_SILENT);
-    contact_of(chain)->cut_off_since = now;
+    if (contact_of(chain)->owes_open) begin_cut_off(contact_of(chain), now); /* the neighbour was not asked yet */
+    consider_complaint(server, chain, patience);
   }
 }
 
@@ -316,8 +347,21 @@ void pwi_server_chains_afresh(struct pwi_server *server) {
   give_up_attempts(server, LOOK_NS);
   for (size_t i = 0; i < server->chains.count; i++) {
     struct pwi_chain *chain = server->chains.items[i];
-    if (contact_of(chain)->cut_off_since != 0) contact_of(chain)->cut_off_since = now;
+    if (contact_of(chain)->cut_off_since != 0) begin_cut_off(contact_of(chain), now);
   }
+}
+
+/* The manager hears this server. If it did not a moment ago, attempts to reach neighbours were lost as well; others are
+ * made at the next look. */
+void pwi_server_chains_heard(struct pwi_server *server) {
+  bool is_first = false;
+  for (size_t i = 0; i < server->chains.count; i++) {
+    struct chain_contact *contact = contact_of(server->chains.items[i]);
+    if (!contact->has_warned || contact->manager_heard_at != 0) continue;
+    contact->manager_heard_at = pwi_net_now(server->config.net);
+    is_first = true;
+  }
+  if (is_first) give_up_attempts(server, LOOK_NS + pwi_net_allowance(server->config.net));
 }
 
 /* True if entries were sent and none has been confirmed for several checks. */

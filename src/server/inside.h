@@ -49,6 +49,8 @@ struct chain_contact {
 
   struct server_peer *following; /* link to the following member that is up; NULL: none */
   int64_t cut_off_since;         /* since when the chain is not open; 0: it is, or nothing follows */
+  bool has_warned;               /* the manager was told that a complaint may follow */
+  int64_t manager_heard_at;      /* when the manager answered that warning; 0: it has not */
   uint64_t heard_then;           /* `chain.heard` at the last check for silence */
   unsigned silences;             /* consecutive checks without an expected confirmation */
   bool owes_open;                /* OPEN had no room on that link, and is sent when it is writable */
@@ -168,6 +170,7 @@ void pwi_server_chains_changed(struct pwi_server *server); /* call it after a ne
 void pwi_server_chains_afresh(
     struct pwi_server
         *server); /* call it when the manager is back: gives up old attempts to connect, and measures outages anew */
+void pwi_server_chains_heard(struct pwi_server *server); /* call it when the manager has answered a warning */
 void pwi_server_chains_unstick(
     struct pwi_server *server); /* call it after a new catalogue: asks again for updates that could not be applied */
 void pwi_server_chain_pump(void *server, struct pwi_chain *chain);

@@ -265,6 +265,9 @@ static pawl_status from_manager(struct pwi_server *server, const struct pwi_cont
     return status;
   case PWI_SAY_PROBE:
     return probe(server, payload, size);
+  case PWI_SAY_COMPLAIN:
+    pwi_server_chains_heard(server);
+    return PAWL_OK;
   case PWI_SAY_GRANT:
     return take_grant(server, payload, size);
   case PWI_SAY_SETTLE:

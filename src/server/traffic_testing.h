@@ -200,18 +200,47 @@ static inline void carried(struct scene *scene) {
   stub_clear(&scene->net);
 }
 
-/* Complaints to the manager; the last is about `*node_out`. */
-static inline size_t complaints(const struct scene *scene) {
+/* The complaints to the manager that are warnings, or those that are not. */
+static inline size_t count_complaints(const struct scene *scene, bool are_warnings) {
   size_t count = 0;
-  for (size_t i = 0; i < scene->net.sent_count; i++)
-    count +=
-        scene->net.sent[i].link == MANAGER_LINK && pwi_message_peek_kind(scene->net.sent[i].head) == PWI_SAY_COMPLAIN;
+  for (size_t i = 0; i < scene->net.sent_count; i++) {
+    const struct stub_sent *sent = &scene->net.sent[i];
+    struct pwi_control control = {0};
+    struct pwi_message message = {.head = sent->head, .body_size = sent->body_size};
+    struct pwi_complaint complaint;
+    size_t size;
+    if (sent->link != MANAGER_LINK || pwi_message_peek_kind(sent->head) != PWI_SAY_COMPLAIN) continue;
+    assert_int_equal(pwi_control_begin(&control, &message, &terms).how, PWI_RECEIVE_WHOLE);
+    assert_int_equal(pwi_control_open(&control, sent->body, sent->body_size, &terms), PAWL_OK);
+    const void *bytes = pwi_control_find(&control, sent->body, PWI_SECTION_PAYLOAD, &size);
+    assert_int_equal(pwi_complaint_decode(bytes, size, &complaint), PAWL_OK);
+    count += (complaint.status == PAWL_OK) == are_warnings;
+  }
   return count;
+}
+
+static inline size_t complaints(const struct scene *scene) { return count_complaints(scene, false); }
+static inline size_t warnings(const struct scene *scene) { return count_complaints(scene, true); }
+
+/* The manager answers a warning. */
+static inline void answer_warning(struct scene *scene) {
+  struct pwi_message_builder builder;
+  struct pwi_message_head head = {.kind = PWI_SAY_COMPLAIN};
+  pwi_message_begin(&builder, &terms, &head);
+  assert_int_equal(pwi_message_finish(&builder), PAWL_OK);
+  deliver(scene, scene->server->manager, &builder);
 }
 
 static inline void pass(struct scene *scene, int64_t milliseconds) {
   scene->net.now += milliseconds * MILLISECOND;
   pwi_server_actor.timer(scene->server, (struct pwi_timer){1}, TIMER_CHAIN);
+}
+
+/* The server looks at its chains once more, and the manager answers its warnings. */
+static inline void look_heard(struct scene *scene) {
+  size_t before = warnings(scene);
+  pass(scene, 50);
+  if (warnings(scene) > before) answer_warning(scene);
 }
 
 /* The link has room for messages again. Until now the server has not closed any link. */

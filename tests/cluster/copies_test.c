@@ -32,6 +32,8 @@ static struct {
   int64_t end, next; /* of this stretch; and when copies are counted again at the latest */
 } watch;
 
+static size_t isolated; /* the server that is cut off from all nodes */
+
 /* --- counting ------------------------------------------------------------------------------------------- */
 
 static const struct pwi_view *newest_view(void) {
@@ -525,6 +527,64 @@ static void test_a_server_that_is_slow_to_come_back_after_a_reset_loses_nothing(
   }
 }
 
+/* No member of a chain has lost its place, other than the isolated server. */
+static bool keeps_neighbours(void *context) {
+  const struct pwi_arc *before = context;
+  const struct pwi_view *view = newest_view();
+  for (size_t i = 0; i < view->arc_count; i++) {
+    const struct pwi_arc *was = before;
+    while (was->begin != view->arcs[i].begin) was++; /* arcs are merged later, and split only if they are heavy */
+    for (size_t k = 0; k < was->count; k++)
+      if (server_of(was->chain[k].node.id) != isolated &&
+          pwi_arc_find(&view->arcs[i], was->chain[k].node) == PWI_CHAIN_MAX)
+        pwi_sim_fail(cluster.sim, PAWL_CORRUPT, "node %llu has lost a place to the complaint of an isolated server",
+                     (unsigned long long)was->chain[k].node.id);
+  }
+  return true;
+}
+
+/* A server loses its links to other servers. Before it has made others it is isolated, for less than the silence limit,
+ * so that it keeps its link to the manager. Then it has had no way to the members behind it for more than 200 ms. The
+ * members ahead of it could not reach it either, and may have complained. */
+static void test_a_server_that_was_isolated_costs_its_neighbours_no_copy(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 24; seed++) {
+    begin(1600 + seed, 4, 1);
+    isolated = seed % 4;
+    watch.lost = 1;
+    struct pwi_arc before[64];
+    assert_true(newest_view()->arc_count <= 64);
+    memcpy(before, newest_view()->arcs, newest_view()->arc_count * sizeof *before);
+    struct pwi_sim_node node = cluster.servers[isolated].node;
+    for (size_t i = 0; i < 4; i++)
+      if (i != isolated) pwi_sim_break(cluster.sim, node, cluster.servers[i].node);
+    watch_for((int64_t)(10 + seed * 7 % 40) * MS);
+    cut(node, PWI_SIM_ALL);
+    watch_for((int64_t)(150 + seed * 4) * MS);
+    mend(node, PWI_SIM_ALL);
+    pawl_status status = pwi_sim_run_while(cluster.sim, keeps_neighbours, before, pwi_sim_now(cluster.sim) + 500 * MS);
+    cluster_check(&cluster, status == PAWL_TIMED_OUT ? PAWL_OK : status, "watching neighbours");
+    assert_whole_again(2);
+    end();
+  }
+}
+
+/* Two servers do not reach one another, and both reach the manager: the one behind loses its places. */
+static void test_a_pair_of_servers_that_is_cut_is_parted_within_half_a_second(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < 10; seed++) {
+    begin(1700 + seed, 4, 1);
+    const struct pwi_arc arc = newest_view()->arcs[0];
+    uint64_t epoch = newest_view()->epoch;
+    watch.lost = 1;
+    cut(cluster.servers[server_of(arc.chain[0].node.id)].node, cluster.servers[server_of(arc.chain[1].node.id)].node);
+    watch_for(S / 2 + 10 * MS); /* 250 ms until the link is silent, then 200 ms and one look */
+    assert_true(newest_view()->epoch > epoch);
+    assert_whole_again(2);
+    end();
+  }
+}
+
 /* --- servers that leave --------------------------------------------------------------------------------- */
 
 static bool has_left(size_t server) {
@@ -591,6 +651,8 @@ int main(int count, char **arguments) {
       cmocka_unit_test(test_a_server_that_stands_still_is_followed_within_half_a_second),
       cmocka_unit_test(test_a_server_that_stands_still_keeps_its_place_if_the_other_one_is_lost),
       cmocka_unit_test(test_a_server_that_is_slow_to_come_back_after_a_reset_loses_nothing),
+      cmocka_unit_test(test_a_server_that_was_isolated_costs_its_neighbours_no_copy),
+      cmocka_unit_test(test_a_pair_of_servers_that_is_cut_is_parted_within_half_a_second),
       cmocka_unit_test(test_a_server_stays_while_its_leaving_would_cost_a_copy),
       cmocka_unit_test(test_a_server_leaves_although_chains_become_short_if_that_was_known),
   };
