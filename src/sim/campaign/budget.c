@@ -8,17 +8,12 @@
  *
  * A server that is very slow answers its neighbours too late, and reads their answers too late. So it may lose its own
  * place, and cost the member behind it its place (docs/replication.md, "Complaints"). On real machines roles are more
- * patient with servers that are late (pwi_net_allowance); the simulator has no such allowance.
- *
- * A server that was isolated for less than the silence limit has kept its link to the manager. If it had no way to the
- * member behind it for 200 ms, because their link was reset before, the manager receives its complaint and drops the
- * member behind (docs/faults.md, "two servers do not reach one another"). */
+ * patient with servers that are late (pwi_net_allowance); the simulator has no such allowance. */
 #include <stdio.h>
 
 #include "sim/campaign/inside.h"
 
 #define SETTLE_NS (1300 * MS) /* time until all nodes have drawn their conclusions from a healed fault */
-#define SILENCE_NS (280 * MS) /* the silence limit of 250 ms, by a slow clock */
 #define SLOW_FACTOR 25        /* callbacks of half a millisecond: from here on a server may fall behind */
 
 static uint64_t node_of(const struct pwi_server *server) {
@@ -61,15 +56,6 @@ void pwi_budget_part(struct campaign *campaign, size_t process, int64_t until) {
   }
 }
 
-void pwi_budget_cut_off(struct campaign *campaign, size_t process, int64_t duration) {
-  const struct pwi_cluster_process *is = &campaign->cluster.processes[process];
-  int64_t until = pwi_campaign_now(campaign) + duration;
-  for (size_t i = is->first; i < is->first + is->shards; i++) {
-    struct silenced *account = silence(campaign, campaign->cluster.servers[i].server, until);
-    if (account && duration < SILENCE_NS && until > account->cut_off_until) account->cut_off_until = until;
-  }
-}
-
 void pwi_budget_slow(struct campaign *campaign, struct pwi_sim_node node, double factor, int64_t until) {
   for (size_t i = 0; i < campaign->cluster.server_count && factor >= SLOW_FACTOR; i++) {
     if (campaign->cluster.servers[i].node.index != node.index) continue;
@@ -95,14 +81,13 @@ static bool is_about(const struct campaign *campaign, const struct silenced *sil
   return false;
 }
 
-/* True if the server was slow or cut off, so that it may have cost the member behind it its place. */
-static bool was_harmful(const struct campaign *campaign, uint64_t node) {
+/* True if the server was slow, so that it may have cost the member behind it its place. */
+static bool was_slow(const struct campaign *campaign, uint64_t node) {
   const struct budget *budget = &campaign->budget;
   for (size_t i = 0; i < budget->count; i++) {
     const struct silenced *account = &budget->silenced[i];
-    int64_t until = account->slow_until > account->cut_off_until ? account->slow_until : account->cut_off_until;
-    if (until == 0 || !is_about(campaign, account, node)) continue;
-    if (pwi_campaign_now(campaign) <= until + SETTLE_NS) return true;
+    if (account->slow_until == 0 || !is_about(campaign, account, node)) continue;
+    if (pwi_campaign_now(campaign) <= account->slow_until + SETTLE_NS) return true;
   }
   return false;
 }
@@ -140,7 +125,7 @@ static void check_arc(struct campaign *campaign, const struct pwi_arc *was, cons
   if (after >= before || after > campaign->config.replicas) return;
   for (size_t i = 0; i < before; i++) {
     uint64_t node = was->chain[i].node.id;
-    bool is_explained = was_silenced(campaign, node) || (i > 0 && was_harmful(campaign, was->chain[i - 1].node.id));
+    bool is_explained = was_silenced(campaign, node) || (i > 0 && was_slow(campaign, was->chain[i - 1].node.id));
     explained += !is_full_in(is, node) && is_explained;
   }
   if (before - after <= explained) return;

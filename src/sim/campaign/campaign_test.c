@@ -160,7 +160,6 @@ static void test_only_injected_faults_explain_a_lost_copy(void **state) {
   (void)state;
   const struct silenced silent = {.node = 1, .until = 9 * PWI_SIM_SECOND}, long_ago = {.node = 1, .until = 1};
   const struct silenced slow = {.node = 1, .until = 9 * PWI_SIM_SECOND, .slow_until = 9 * PWI_SIM_SECOND};
-  const struct silenced cut_off = {.node = 1, .until = 9 * PWI_SIM_SECOND, .cut_off_until = 9 * PWI_SIM_SECOND};
   const struct silenced dead = {.node = 1, .until = INT64_MAX, .slow_until = 1};
   assert_true(is_explained(silent, 1));
   assert_true(is_explained(slow, 1));
@@ -170,9 +169,6 @@ static void test_only_injected_faults_explain_a_lost_copy(void **state) {
   assert_false(is_explained(silent, 2));
   assert_false(is_explained(dead, 2));
   assert_false(is_explained(slow, 3));
-  assert_true(is_explained(cut_off, 1));
-  assert_true(is_explained(cut_off, 2));
-  assert_false(is_explained(cut_off, 3));
 }
 
 /* --- bugs that are found -------------------------------------------------------------------------------- */

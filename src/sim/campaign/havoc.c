@@ -206,7 +206,6 @@ static bool silence_server(struct campaign *campaign, size_t process, enum pwi_s
   add_nodes(campaign, process, &trouble);
   if (!open_trouble(campaign, &trouble)) return false;
   pwi_budget_silence(campaign, process, is_death ? INT64_MAX : trouble.heals_at);
-  if (kind == PWI_SIM_FAULT_ISOLATE) pwi_budget_cut_off(campaign, process, duration);
   if (is_death && campaign->havoc.leaving == process) campaign->havoc.leaving = PWI_CLUSTER_PROCESSES;
   campaign->figures.server_kills += is_death;
   campaign->figures.server_faults += !is_death;

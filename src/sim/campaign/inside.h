@@ -237,7 +237,6 @@ struct silenced {
   size_t place;                    /* 1 + the process whose links are cut, whichever server runs there; 0: none */
   int64_t until;                   /* when the fault healed, or will; INT64_MAX: the server is dead */
   int64_t slow_until;              /* when the server got, or will get, fast again; 0: it was never slow */
-  int64_t cut_off_until;           /* when a short isolation healed, or will; 0: there was none */
 };
 
 struct budget {
@@ -505,8 +504,6 @@ void pwi_outages_begin(struct campaign *campaign);
 void pwi_budget_silence(struct campaign *campaign, size_t process, int64_t until);
 /* Links of the process to others are cut until this time, also if its servers are started anew meanwhile. */
 void pwi_budget_part(struct campaign *campaign, size_t process, int64_t until);
-/* Servers of the process are isolated from now on, for this long. */
-void pwi_budget_cut_off(struct campaign *campaign, size_t process, int64_t duration);
 void pwi_budget_slow(struct campaign *campaign, struct pwi_sim_node node, double factor, int64_t until);
 /* Fails if a chain has lost copies that no fault explains. */
 void pwi_budget_check(struct campaign *campaign, const struct pwi_view *before, const struct pwi_view *view);

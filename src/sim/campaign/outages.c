@@ -91,7 +91,6 @@ static void silence_many(struct campaign *campaign, int64_t duration) {
     size_t process = (first + i) % count;
     if (!pwi_cluster_is_up(&campaign->cluster, process)) continue;
     silence_process(campaign, process, pwi_campaign_now(campaign) + duration);
-    if (!is_pause) pwi_budget_cut_off(campaign, process, duration);
     pwi_havoc_do_process(campaign, is_pause ? PWI_SIM_FAULT_PAUSE : PWI_SIM_FAULT_ISOLATE, process, duration);
   }
   campaign->figures.mass_silences++;
