@@ -141,6 +141,12 @@ static bool is_kept(const struct pwi_server *server, const struct pwi_view *view
   return is_full && !(server->view && view->arcs[arc].lost > server->view->epoch);
 }
 
+/* The arc is as it was in the last view, whose application has dropped its rows here. */
+static bool is_foreign_still(const struct pwi_server *server, const struct pwi_view *view, size_t arc) {
+  bool is_member = pwi_arc_find(&view->arcs[arc], (struct pwi_node){server->node}) != PWI_CHAIN_MAX;
+  return !is_member && server->view && view->arcs[arc].since <= server->view->epoch;
+}
+
 /* Takes before it drops. A view may divide an arc with which this server has been filled, and leave it only
  * some of the pieces; a drop of the others ends the fill of all of them. */
 static pawl_status apply_view(struct pwi_server *server, const struct pwi_view *view) {
@@ -149,7 +155,7 @@ static pawl_status apply_view(struct pwi_server *server, const struct pwi_view *
   for (size_t i = 0; i < view->arc_count && !status; i++)
     if (is_kept(server, view, i)) status = apply_arc(server, view, i, is_first);
   for (size_t i = 0; i < view->arc_count && !status; i++)
-    if (!is_kept(server, view, i)) status = apply_arc(server, view, i, is_first);
+    if (!is_kept(server, view, i) && !is_foreign_still(server, view, i)) status = apply_arc(server, view, i, is_first);
   return status ? status : pwi_chains_follow_view(&server->chains, view, server->node);
 }
 
