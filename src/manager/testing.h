@@ -51,7 +51,7 @@ struct actor {
   struct pwi_joined joined;
   unsigned joins, lefts, news, downs;
   unsigned warnings; /* that the manager has answered */
-  unsigned wholes; /* whole memberships received, not counting changes */
+  unsigned wholes;   /* whole memberships received, not counting changes */
   pawl_status why_down;
 
   struct pwi_view *view;

@@ -22,6 +22,7 @@
 #define COLLECTORS_GROUP "sim/.collectors"
 #define COLLECTORS_EPOCHS 1024
 #define COLLECTORS_GUARD 64 /* bytes around results */
+#define COLLECTORS_REFERENCES 4
 
 struct collectors;
 
@@ -37,11 +38,20 @@ struct collector {
   struct pwi_collective *engine;
   bool is_waiting, is_calling, is_renewing, is_closed, must_close, must_not_open;
   struct pwi_collective_work work;
-  unsigned char *in, *out, *expected; /* with room for the largest call, and guards */
-  pawl_status status;                 /* of the last call that failed in a way that is not expected */
+  unsigned char *in, *out; /* with room for the largest call, and guards */
+  pawl_status status;      /* of the last call that failed in a way that is not expected */
   char problem[COLLECTIVE_PROBLEM_MAX];
   int64_t give_up_at; /* the call times out, and is repeated a little later; 0: never */
   uint64_t completed, gone, cancelled, timed_out;
+};
+
+/* The result of a call of all members. */
+struct collectors_reference {
+  struct collective_epoch epoch;
+  uint64_t sequence;
+  uint64_t members; /* their hash */
+  struct collective_call call;
+  unsigned char *result; /* NULL: none yet */
 };
 
 struct collectors {
@@ -64,6 +74,7 @@ struct collectors {
     uint64_t hash; /* of the members */
   } epochs[COLLECTORS_EPOCHS];
   size_t epoch_count;
+  struct collectors_reference references[COLLECTORS_REFERENCES];
   uint64_t checked, values;
 };
 

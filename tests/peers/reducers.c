@@ -25,10 +25,12 @@ static void compute(struct reducer *reducer) {
   if (reducer->team->still) return;
   uint64_t key[2] = {reducer->index, (uint64_t)reducer->carried};
   uint32_t drawn = (uint32_t)pwi_hash(key, sizeof key, 7);
-  for (size_t i = 0; i < reducer_values(reducer); i++) {
+  size_t count = reducer_values(reducer);
+  float *values = reducer->values;
+  for (size_t i = 0; i < count; i++) {
     drawn = drawn * 1664525 + 1013904223; /* Numerical Recipes: a hash of every value would take half of the test */
     float noise = (float)(int32_t)(drawn & 0xffffff00u) * 0x1p-31f;
-    reducer->values[i] = reducer->values[i] * 0.5f + noise;
+    values[i] = values[i] * 0.5f + noise;
   }
   for (size_t i = 0; i < BIAS; i++) reducer->bias[i] = reducer->bias[i] * 0.5f + (float)(reducer->index + i);
   for (uint32_t i = 0; i < REDUCERS_MAX; i++) reducer->marks[i] = 0;

@@ -32,10 +32,15 @@ static float value_at(const struct reducer *reducer, size_t i) {
 }
 
 static void take_values(const struct reducer *reducer, size_t first, size_t count, float *values_out) {
-  if (first + count <= reducer_values(reducer))
-    memcpy(values_out, reducer->values + first, count * sizeof *values_out);
-  else
-    for (size_t i = 0; i < count; i++) values_out[i] = value_at(reducer, first + i);
+  const float *tensors[] = {reducer->values, reducer->bias, reducer->marks};
+  size_t counts[] = {reducer_values(reducer), BIAS, REDUCERS_MAX};
+  for (size_t i = 0; i < 3 && count > 0; first -= first < counts[i] ? first : counts[i], i++) {
+    if (first >= counts[i]) continue;
+    size_t part = counts[i] - first < count ? counts[i] - first : count;
+    memcpy(values_out, tensors[i] + first, part * sizeof *values_out);
+    values_out += part;
+    count -= part;
+  }
 }
 
 static const struct reducer *owner_of(const struct team *team, uint64_t id) {
@@ -152,7 +157,7 @@ void reducer_note_sent(struct reducer *reducer) {
   sent->id = reducer_id(reducer).id;
   sent->is_kept = engine->is_send_skipped;
   sent->is_last = false;
-  for (size_t i = 0; i < count; i++) sent->values[i] = value_at(reducer, i);
+  take_values(reducer, 0, count, sent->values);
   memcpy(sent->effect, sent->values, count * sizeof(float));
   if (reducer->team->significant > 0) note_filtered(reducer, sent);
 }
@@ -200,13 +205,15 @@ struct parts {
 
 /* Adds the parts that are not NULL in the order of their ids, as the engine does. The own values of a member are not
  * filtered. */
-static void add_strip(const struct parts *parts, size_t first, size_t count, float *sum) {
+static void add_strip(const struct parts *parts, size_t first, size_t count, float *restrict sum) {
   bool is_first = true;
   for (size_t k = 0; k < parts->count; k++) {
     if (!parts->sent[k]) continue;
-    const float *input = (k == parts->own ? parts->sent[k]->values : parts->sent[k]->effect) + first;
-    if (is_first) memcpy(sum, input, count * sizeof *sum);
-    for (size_t i = 0; !is_first && i < count; i++) sum[i] += input[i];
+    const float *restrict input = (k == parts->own ? parts->sent[k]->values : parts->sent[k]->effect) + first;
+    if (is_first)
+      memcpy(sum, input, count * sizeof *sum);
+    else
+      for (size_t i = 0; i < count; i++) sum[i] += input[i];
     is_first = false;
   }
 }
