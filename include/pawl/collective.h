@@ -22,7 +22,8 @@
  * block 0 is (v1 + v2) + v0. All sizes, algorithms and transports use this order. So every member gets the same bits,
  * and an all-reduce has the same bits as a reduce-scatter that is followed by an all-gather. Values are combined in
  * their own type. NaN and infinities are values like others: a sum with NaN is NaN, and the minimum or maximum of
- * values with a NaN is NaN. Which NaN it is, of several, is not defined.
+ * values with a NaN is NaN. Two or more members get the quiet NaN 0x7fc00000 or 0x7ff8000000000000 then, whichever NaN
+ * they gave; one member alone gets its own bits. The minimum or maximum of 0 and -0 is the first in that order.
  *
  * LOSS. When a member is lost, leaves the group or closes the collective, no result can come from the remaining
  * members: the call of each of them returns PAWL_NODE_GONE, either the one that is under way or the next one. A member
@@ -150,6 +151,7 @@ PAWL_API void pawl_collective_block(size_t count, uint32_t size, uint32_t rank, 
  *
  * PAWL_TIMED_OUT    a member is missing; pawl_error_text names it. Call this or an operation to go on waiting
  * PAWL_NODE_GONE    this session was declared dead, or has left the group
+ * PAWL_NO_MEMORY    call it again; or close the collective and open it again, if pawl_error_text says so
  * PAWL_LINK_REVOKED, PAWL_NODE_STOPPED */
 PAWL_API PAWL_MUST_USE pawl_status pawl_collective_renew(struct pawl_collective *collective, int64_t timeout_ns);
 

@@ -1,10 +1,13 @@
 /* Applications that call collectives and check every result. */
 #include "collectors.h"
 
+#include <math.h>
+
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/testing.h"
+#include "peer/collective/arithmetic.h"
 #include "peer/inside.h"
 
 #define TICK (5 * MS)
@@ -14,6 +17,14 @@ enum { TIMER_TICK, TIMER_CALL, TIMER_WAKE };
 static void broken(const struct collector *member, const char *what, uint64_t value) {
   pwi_sim_fail(member->all->cluster.sim, PAWL_CORRUPT, "member %u: %s: %llu", member->index, what,
                (unsigned long long)value);
+}
+
+static void enter(const struct collector *member) {
+  if (member->all->entered) member->all->entered(member);
+}
+
+static void leave(const struct collector *member) {
+  if (member->all->left) member->all->left(member);
 }
 
 struct pwi_sender collector_id(const struct collector *member) {
@@ -36,12 +47,13 @@ static void store(enum pawl_type type, void *values, size_t i, double value) {
     ((double *)values)[i] = value;
 }
 
-/* The sum of two floats in double is exact before it is rounded to float. */
+/* The sum of two floats in double is exact before it is rounded to float. A NaN in double becomes the same one in float. */
 static double combine(enum pawl_collective_operator operator_, enum pawl_type type, double a, double b) {
-  if (operator_ == PAWL_COLLECTIVE_SUM) return type == PAWL_F32 ? (double)((float)a + (float)b) : a + b;
-  if (a != a || b != b) return a != a ? a : b;
-  if (operator_ == PAWL_COLLECTIVE_MIN) return b < a ? b : a;
-  return b > a ? b : a;
+  double value = operator_ == PAWL_COLLECTIVE_MIN ? (b < a ? b : a) : b > a ? b : a;
+  if (operator_ == PAWL_COLLECTIVE_SUM) value = type == PAWL_F32 ? (double)((float)a + (float)b) : a + b;
+  uint64_t nan = COLLECTIVE_NAN_64;
+  if (a != a || b != b || value != value) memcpy(&value, &nan, sizeof value);
+  return value;
 }
 
 void collectors_reduce(const struct collective_call *call, const void *const *inputs, uint32_t size, void *out) {
@@ -85,7 +97,10 @@ static void fill(const struct pwi_collective *engine, const struct collective_ca
   uint64_t state = pwi_hash(&id, sizeof id, draw(engine, sequence, 9));
   for (size_t i = 0; i < call->count; i++) {
     state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    store(call->type, values, i, (double)(int64_t)(state >> 20) / (double)(1 + (state & 1023)));
+    double value = (double)(int64_t)(state >> 20) / (double)(1 + (state & 1023));
+    if (state >> 56 == 0) value = state & UINT64_C(1) << 40 ? -(double)NAN : (double)INFINITY;
+    if (state >> 56 == 1) value = state & UINT64_C(1) << 40 ? -0.0 : -(double)INFINITY;
+    store(call->type, values, i, value);
   }
 }
 
@@ -95,6 +110,10 @@ static void prepare(struct collector *member) {
   struct pwi_collective *engine = member->engine;
   struct collective_call *call = &member->work.call;
   uint64_t sequence = engine->sequence + 1;
+  if (engine->size == 0) { /* members could not begin; the call fails */
+    member->work = (struct pwi_collective_work){.call = {.kind = COLLECTIVE_BARRIER, .type = PAWL_F32}};
+    return;
+  }
   choose(member, sequence, call);
   if (member->all->choose) member->all->choose(member, call);
   bool is_in_place = draw(engine, sequence, 6) % 2;
@@ -215,7 +234,9 @@ static void call_later(struct collector *member) {
 
 static void renew(struct collector *member) {
   member->is_renewing = true;
+  enter(member);
   pwi_collective_renew(member->engine);
+  leave(member);
 }
 
 static void failed(struct collector *member, pawl_status status) {
@@ -228,6 +249,15 @@ static void failed(struct collector *member, pawl_status status) {
     if (!member->all->is_mixed_up) broken(member, "unexpected status", (uint64_t)-status);
   }
   renew(member);
+}
+
+static void renew_over(struct collector *member) {
+  member->is_renewing = false;
+  pawl_status status = pwi_collective_renewed(member->engine);
+  if (status) /* what a program does */
+    member->must_close = member->must_reopen = true;
+  else
+    call_later(member);
 }
 
 static void call_over(struct collector *member) {
@@ -257,11 +287,7 @@ static void call_over(struct collector *member) {
 static void look(struct collector *member) {
   struct pwi_collective *engine = member->engine;
   if (!engine || engine->is_closing) return;
-  if (member->is_renewing && pwi_collective_has_begun(engine)) {
-    member->is_renewing = false;
-    pwi_collective_renewed(engine);
-    call_later(member);
-  }
+  if (member->is_renewing && pwi_collective_has_begun(engine)) renew_over(member);
   if (!member->is_calling) return;
   if (pwi_collective_is_over(engine)) {
     if (engine->status == PAWL_OK) check_result(member);
@@ -288,7 +314,9 @@ static void begin_call(struct collector *member) {
     member->give_up_at = pwi_net_now(member->client.net) + patience;
     pwi_cluster_timer(&member->client, patience, TIMER_WAKE);
   }
+  enter(member);
   pawl_status status = pwi_collective_begin(member->engine, &member->work);
+  leave(member);
   if (status) broken(member, "cannot begin", (uint64_t)-status);
 }
 
@@ -314,8 +342,12 @@ static void open_engine(struct collector *member) {
                                          .closed = has_closed};
   member->must_close = member->is_closed = member->is_calling = member->is_renewing = false;
   member->work.call.kind = 0;
+  enter(member);
   pawl_status status = pwi_collective_create(&config, &member->engine);
-  if (status)
+  leave(member);
+  if (status && member->all->is_mixed_up)
+    member->status = status; /* the next tick tries again */
+  else if (status)
     broken(member, "cannot open", (uint64_t)-status);
   else
     call_later(member);
@@ -352,12 +384,21 @@ static bool is_complete(const struct collector *member) {
 }
 
 void collector_close(struct collector *member) {
+  enter(member);
   pwi_collective_close(member->engine, pwi_net_now(member->client.net) + 2 * PWI_SIM_SECOND);
+  leave(member);
+}
+
+static void reopen(struct collector *member) {
+  pwi_collective_destroy(member->engine);
+  member->engine = NULL;
+  member->must_reopen = member->is_waiting = false;
 }
 
 static void tick(struct collector *member) {
   bool is_renewed = collector_id(member).id != 0 && collector_id(member).id != member->joined_as.id;
   if (is_renewed && !member->is_asking && !member->must_not_open) join(member);
+  if (member->must_reopen && member->is_closed) reopen(member);
   if (!member->engine && !member->must_not_open && is_complete(member)) open_engine(member);
   struct pwi_collective *engine = member->engine;
   if (engine && member->must_close && !engine->is_closing) collector_close(member);

@@ -37,6 +37,7 @@ struct collector {
   struct pwi_vector_id group;
   struct pwi_collective *engine;
   bool is_waiting, is_calling, is_renewing, is_closed, must_close, must_not_open;
+  bool must_reopen; /* with must_close: opens the collective again afterwards */
   struct pwi_collective_work work;
   unsigned char *in, *out; /* with room for the largest call, and guards */
   pawl_status status;      /* of the last call that failed in a way that is not expected */
@@ -67,6 +68,8 @@ struct collectors {
   bool is_mixed_up;     /* members may get any status that <pawl/collective.h> names */
   /* Chooses the call instead of the checker's own choice; NULL: no. */
   void (*choose)(const struct collector *member, struct collective_call *call);
+  void (*entered)(const struct collector *member); /* around all that calls the engine; NULL: nothing to do */
+  void (*left)(const struct collector *member);
   uint64_t lives;
   struct {
     struct collective_epoch epoch;
@@ -78,7 +81,7 @@ struct collectors {
   uint64_t checked, values;
 };
 
-/* Adds the nodes; `all` has its fields up to `choose` set. */
+/* Adds the nodes; `all` has its fields up to `left` set. */
 void collectors_open(struct collectors *all, const struct pwi_cluster_config *config);
 void collectors_close(struct collectors *all);
 void collectors_print(const struct collectors *all);

@@ -232,7 +232,7 @@ pawl_status pawl_collective_renew(struct pawl_collective *collective, int64_t ti
   if (!status) {
     pwi_collective_renew(collective->engine);
     status = await(collective, pwi_collective_has_begun, deadline);
-    if (!status) pwi_collective_renewed(collective->engine);
+    if (!status) status = pwi_collective_renewed(collective->engine);
     pwi_driver_look(driver);
   }
   pwi_driver_leave(driver);

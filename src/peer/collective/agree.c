@@ -71,6 +71,21 @@ void pwi_collective_hear_abort(struct pwi_collective *engine, const struct colle
   fail_with(engine, message);
 }
 
+void pwi_collective_run_short(struct pwi_collective *engine) {
+  if (engine->is_closing) return;
+  pwi_collective_fail(engine, PAWL_NO_MEMORY, engine->own_id, 0, "node %" PRIu64 " has no memory", engine->own_id);
+  if (!engine->is_readying) return;
+  engine->is_readying = false;
+  engine->failed = PAWL_NO_MEMORY;
+  snprintf(engine->problem, sizeof engine->problem, "no memory to begin with the other members; %s",
+           engine->is_deaf ? "close the collective and open it again" : "pawl_collective_renew tries again");
+  if (engine->phase == COLLECTIVE_PENDING) {
+    engine->phase = COLLECTIVE_OVER;
+    engine->status = PAWL_NO_MEMORY;
+  }
+  pwi_collective_wake(engine);
+}
+
 /* --- links ---------------------------------------------------------------------------------------------- */
 
 static bool is_caller(const struct pwi_collective *engine) { return pwi_channel_rank(engine->channel) == 0; }
@@ -80,15 +95,19 @@ void pwi_collective_want_links(struct pwi_collective *engine) {
   size_t count, wanted = 0, distances = pwi_collective_distances(engine->size);
   const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
   struct pwi_sender *wants = pwi_alloc_zero(count + 2 * distances + 1, sizeof *wants);
-  if (!wants) return; /* the next change tries again */
+  if (!wants) {
+    pwi_collective_run_short(engine);
+    return;
+  }
   for (size_t i = 0; i < count && (i == 0 || is_caller(engine)); i++) wants[wanted++] = members[i].sender;
   for (size_t k = 0; k < distances; k++) {
     uint64_t distance = UINT64_C(1) << k;
     wants[wanted++].id = engine->ids[(engine->rank + distance) % engine->size];
     wants[wanted++].id = engine->ids[(engine->rank + engine->size - distance) % engine->size];
   }
-  (void)!pwi_channel_want(engine->channel, wants, wanted);
+  pawl_status status = pwi_channel_want(engine->channel, wants, wanted);
   pwi_free(wants);
+  if (status) pwi_collective_run_short(engine);
 }
 
 /* --- beginning ------------------------------------------------------------------------------------------ */
@@ -116,7 +135,7 @@ static pawl_status set_partners(struct pwi_collective *engine) {
 
 static bool take_ids(struct pwi_collective *engine, const uint64_t *ids, uint32_t count) {
   uint64_t *copy = pwi_resize_array(engine->ids, count, sizeof *copy);
-  if (!copy) return false; /* the caller says GO again when this member repeats READY */
+  if (!copy) return false;
   memmove(copy, ids, count * sizeof *ids);
   engine->ids = copy;
   engine->size = count;
@@ -127,7 +146,10 @@ static bool take_ids(struct pwi_collective *engine, const uint64_t *ids, uint32_
 }
 
 static void enter(struct pwi_collective *engine, struct collective_epoch epoch, const uint64_t *ids, uint32_t count) {
-  if (!take_ids(engine, ids, count)) return;
+  if (!take_ids(engine, ids, count)) {
+    pwi_collective_run_short(engine);
+    return;
+  }
   engine->epoch = epoch;
   engine->is_live = true;
   engine->is_readying = false;
@@ -161,6 +183,12 @@ static uint32_t next_round(const struct pwi_collective *engine, uint64_t number)
   return last + 1;
 }
 
+/* The writer has room for GO: members that are never told would wait for an epoch that has begun. */
+static bool can_say_go(struct pwi_collective *engine, size_t count) {
+  pwi_writer_reset(&engine->writer);
+  return pwi_write_room(&engine->writer, 16 + 8 * count) != NULL;
+}
+
 static void decide(struct pwi_collective *engine) {
   size_t count;
   const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
@@ -171,7 +199,11 @@ static void decide(struct pwi_collective *engine) {
     if (!peer || peer->ready_number != number) return;
   }
   uint64_t *ids = pwi_alloc_zero(count, sizeof *ids);
-  if (!ids) return; /* the next READY or look tries again */
+  if (!ids || !can_say_go(engine, count)) {
+    pwi_free(ids);
+    pwi_collective_run_short(engine);
+    return;
+  }
   for (size_t i = 0; i < count; i++) ids[i] = members[i].sender.id;
   struct collective_epoch epoch = {number, next_round(engine, number)};
   enter(engine, epoch, ids, (uint32_t)count);
@@ -229,7 +261,10 @@ void pwi_collective_hear_go(struct pwi_collective *engine, const struct collecti
       !is_sound(engine, peer, go))
     return;
   uint64_t *ids = pwi_alloc_zero(go->count, sizeof *ids);
-  if (!ids) return;
+  if (!ids) {
+    pwi_collective_run_short(engine); /* the caller says GO again when this member repeats READY */
+    return;
+  }
   for (uint32_t i = 0; i < go->count; i++) ids[i] = pwi_collective_go_id(go, i);
   enter(engine, go->epoch, ids, go->count);
   pwi_free(ids);

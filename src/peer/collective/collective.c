@@ -324,11 +324,17 @@ void pwi_collective_renew(struct pwi_collective *engine) {
   engine->is_suspended = false;
   pwi_collective_fail(engine, PAWL_CANCELLED, engine->own_id, 0, "%s", "");
   engine->is_readying = true;
+  pwi_collective_look_at_members(engine); /* an earlier attempt may have been short of memory */
+  pwi_collective_want_links(engine);
+  if (engine->is_deaf) pwi_collective_run_short(engine);
   pwi_collective_ready(engine);
   pwi_collective_advance(engine);
 }
 
-void pwi_collective_renewed(struct pwi_collective *engine) { engine->is_renewing = false; }
+pawl_status pwi_collective_renewed(struct pwi_collective *engine) {
+  engine->is_renewing = false;
+  return engine->failed == PAWL_NO_MEMORY ? PAWL_NO_MEMORY : PAWL_OK;
+}
 
 bool pwi_collective_has_begun(const struct pwi_collective *engine) { return !engine->is_readying; }
 

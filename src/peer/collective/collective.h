@@ -54,10 +54,10 @@ bool pwi_collective_is_over(const struct pwi_collective *engine);
 PAWL_MUST_USE pawl_status pwi_collective_end(struct pwi_collective *engine);
 
 /* Gives everything up and asks for another epoch, or goes on with a renewal that has timed out. It is over when
- * pwi_collective_has_begun; then call pwi_collective_renewed. */
+ * pwi_collective_has_begun; then call pwi_collective_renewed, which returns PAWL_OK or PAWL_NO_MEMORY. */
 void pwi_collective_renew(struct pwi_collective *engine);
 bool pwi_collective_has_begun(const struct pwi_collective *engine);
-void pwi_collective_renewed(struct pwi_collective *engine);
+PAWL_MUST_USE pawl_status pwi_collective_renewed(struct pwi_collective *engine);
 
 /* What failed, for people; "" if the status says all. */
 const char *pwi_collective_problem(const struct pwi_collective *engine);

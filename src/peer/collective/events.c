@@ -22,7 +22,7 @@ static struct collective_peer *add_peer(struct pwi_collective *engine, struct pw
   peer = pwi_alloc_zero(1, sizeof *peer);
   if (!peer || pwi_idmap_put(&engine->by_id, sender.id, peer)) {
     pwi_free(peer);
-    return NULL; /* the epoch cannot begin; the next change tries again */
+    return NULL;
   }
   peer->sender = sender;
   peer->next = engine->peers;
@@ -80,7 +80,8 @@ void pwi_collective_look_at_members(struct pwi_collective *engine) {
   size_t count;
   const struct pwi_membership_member *members = pwi_channel_members(engine->channel, &count);
   for (size_t i = 0; i < count; i++)
-    if (members[i].sender.id != pwi_channel_self(engine->channel).id) (void)add_peer(engine, members[i].sender);
+    if (members[i].sender.id != pwi_channel_self(engine->channel).id && !add_peer(engine, members[i].sender))
+      pwi_collective_run_short(engine);
   look_for_lost(engine);
   look_at_self(engine);
   forget_peers(engine);
@@ -117,8 +118,12 @@ static void look_at_life(struct pwi_collective *engine, struct collective_peer *
 static void linked(void *self, struct pwi_sender sender, const void *description, size_t size) {
   struct pwi_collective *engine = self;
   struct collective_peer *peer = add_peer(engine, sender);
-  if (!peer || size != 16 || pwi_get_u64(description) != COLLECTIVE_PIECE ||
-      pwi_get_u64((const char *)description + 8) == 0) {
+  if (!peer) {
+    engine->is_deaf = true;
+    pwi_collective_run_short(engine);
+    return;
+  }
+  if (size != 16 || pwi_get_u64(description) != COLLECTIVE_PIECE || pwi_get_u64((const char *)description + 8) == 0) {
     pwi_log(engine->config.log, PAWL_LOG_WARN, "collective.mismatch", "collective=%s peer=%" PRIu64,
             engine->config.name, sender.id);
     return;

@@ -109,6 +109,7 @@ struct pwi_collective {
   bool is_live;     /* it has begun and not failed */
   bool is_readying; /* waits for the next one */
   bool is_renewing; /* the user waits for it, or has timed out */
+  bool is_deaf;     /* a link was not taken for lack of memory: only another engine gets it */
   pawl_status failed;
   char problem[COLLECTIVE_PROBLEM_MAX];
   struct collective_message abort; /* why it failed */
@@ -146,7 +147,8 @@ bool pwi_collective_is_member(const struct pwi_collective *engine, uint64_t id);
 /* agree.c */
 void pwi_collective_fail(struct pwi_collective *engine, pawl_status status, uint64_t culprit, uint64_t other,
                          const char *format, ...) __attribute__((format(printf, 5, 6)));
-void pwi_collective_ready(struct pwi_collective *engine); /* says so to the caller, or decides */
+void pwi_collective_run_short(struct pwi_collective *engine); /* of memory: the call fails, and renew tries again */
+void pwi_collective_ready(struct pwi_collective *engine);     /* says so to the caller, or decides */
 void pwi_collective_want_links(struct pwi_collective *engine);
 void pwi_collective_hear_ready(struct pwi_collective *engine, struct collective_peer *peer,
                                const struct collective_message *message);
