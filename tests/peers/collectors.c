@@ -97,7 +97,7 @@ static void fill(const struct pwi_collective *engine, const struct collective_ca
   uint64_t state = pwi_hash(&id, sizeof id, draw(engine, sequence, 9));
   for (size_t i = 0; i < call->count; i++) {
     state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    double value = (double)(int64_t)(state >> 20) / (double)(1 + (state & 1023));
+    double value = (double)(int64_t)(state >> 20) * (double)(1 + (state & 1023));
     if (state >> 56 == 0) value = state & UINT64_C(1) << 40 ? -(double)NAN : (double)INFINITY;
     if (state >> 56 == 1) value = state & UINT64_C(1) << 40 ? -0.0 : -(double)INFINITY;
     store(call->type, values, i, value);
@@ -133,59 +133,45 @@ static void prepare(struct collector *member) {
   if (is_in_place && call->kind == COLLECTIVE_REDUCE_SCATTER) member->work.out = in + first * value;
 }
 
-static uint64_t members_hash(const struct pwi_collective *engine) {
-  return pwi_hash(engine->ids, engine->size * sizeof *engine->ids, 1);
-}
-
-static void compute_reference(const struct pwi_collective *engine, const struct collective_call *call,
-                              unsigned char *result) {
+/* What all members must have got together. */
+static void compute(const struct pwi_collective *engine, const struct collective_call *call, unsigned char *result) {
   size_t value = pawl_type_size(call->type);
   void *inputs[COLLECTORS_MAX];
   if (call->kind == COLLECTIVE_BROADCAST) fill(engine, call, engine->sequence, engine->ids[call->root], result);
-  if (call->kind == COLLECTIVE_ALL_GATHER)
-    for (uint32_t i = 0; i < engine->size; i++)
-      fill(engine, call, engine->sequence, engine->ids[i], result + i * call->count * value);
+  for (uint32_t i = 0; i < engine->size && call->kind == COLLECTIVE_ALL_GATHER; i++)
+    fill(engine, call, engine->sequence, engine->ids[i], result + i * call->count * value);
   if (call->kind < COLLECTIVE_ALL_REDUCE) return;
   for (uint32_t i = 0; i < engine->size; i++) {
-    inputs[i] = pwi_alloc(call->count * value + 1);
+    inputs[i] = pwi_alloc_zero(call->count + 1, value);
     fill(engine, call, engine->sequence, engine->ids[i], inputs[i]);
   }
   collectors_reduce(call, (const void *const *)inputs, engine->size, result);
   for (uint32_t i = 0; i < engine->size; i++) pwi_free(inputs[i]);
 }
 
-/* All members that make a call in an epoch get parts of one result. The first that has made it computes the result for
- * all of them. */
-static const unsigned char *reference_of(const struct collector *member) {
-  const struct pwi_collective *engine = member->engine;
-  const struct collective_call *call = &member->work.call;
-  struct collectors_reference *reference = &member->all->references[engine->sequence % COLLECTORS_REFERENCES];
-  uint64_t members = members_hash(engine);
-  if (reference->result && reference->sequence == engine->sequence && reference->members == members &&
-      pwi_collective_compare(reference->epoch, engine->epoch) == 0 && pwi_collective_is_same(&reference->call, call))
-    return reference->result;
-  if (!reference->result) reference->result = pwi_alloc(capacity(member->all));
-  assert_non_null(reference->result);
-  reference->epoch = engine->epoch;
-  reference->sequence = engine->sequence;
-  reference->members = members;
-  reference->call = *call;
-  compute_reference(engine, call, reference->result);
-  return reference->result;
+static uint64_t hash_members(const struct pwi_collective *engine) {
+  return pwi_hash(engine->ids, engine->size * sizeof *engine->ids, 1);
 }
 
-/* What the member must have got, and how many bytes. */
-static const unsigned char *expect(const struct collector *member, size_t *size_out) {
+/* What the member must have got, and how many bytes. It is computed once for all members. */
+static const unsigned char *expect(struct collector *member, size_t *size_out) {
+  struct collectors *all = member->all;
   const struct pwi_collective *engine = member->engine;
   const struct collective_call *call = &member->work.call;
-  size_t value = pawl_type_size(call->type), first = 0, count = call->count;
-  *size_out = 0;
-  if (call->kind == COLLECTIVE_BARRIER) return NULL;
-  if (call->kind == COLLECTIVE_ALL_GATHER) count *= engine->size;
-  if (call->kind == COLLECTIVE_REDUCE_SCATTER)
-    pawl_collective_block(call->count, engine->size, engine->rank, &first, &count);
+  size_t value = pawl_type_size(call->type), first, count;
+  bool is_known = pwi_collective_compare(all->expected.epoch, engine->epoch) == 0 &&
+                  all->expected.sequence == engine->sequence && all->expected.members == hash_members(engine) &&
+                  pwi_collective_is_same(&all->expected.call, call);
+  if (!is_known) compute(engine, call, all->expected.values);
+  all->expected.epoch = engine->epoch;
+  all->expected.sequence = engine->sequence;
+  all->expected.members = hash_members(engine);
+  all->expected.call = *call;
+  *size_out = call->count * value * (call->kind == COLLECTIVE_ALL_GATHER ? engine->size : 1);
+  if (call->kind != COLLECTIVE_REDUCE_SCATTER) return all->expected.values;
+  pawl_collective_block(call->count, engine->size, engine->rank, &first, &count);
   *size_out = count * value;
-  return reference_of(member) + first * value;
+  return all->expected.values + first * value;
 }
 
 static void check_guards(const struct collector *member, size_t size) {
@@ -198,7 +184,7 @@ static void check_guards(const struct collector *member, size_t size) {
 static void check_members(struct collector *member) {
   struct collectors *all = member->all;
   const struct pwi_collective *engine = member->engine;
-  uint64_t hash = members_hash(engine);
+  uint64_t hash = hash_members(engine);
   for (size_t i = 0; i < all->epoch_count; i++) {
     if (pwi_collective_compare(all->epochs[i].epoch, engine->epoch) != 0) continue;
     if (all->epochs[i].hash != hash || all->epochs[i].size != engine->size)
@@ -435,6 +421,8 @@ static void stopped(void *context) {
 void collectors_open(struct collectors *all, const struct pwi_cluster_config *config) {
   if (all->largest == 0) all->largest = 3000;
   if (all->founders == 0) all->founders = all->count;
+  all->expected.values = pwi_alloc_zero(capacity(all), 1);
+  assert_non_null(all->expected.values);
   cluster_open(&all->cluster, config);
   for (uint32_t i = 0; i < all->count; i++) {
     struct collector *member = &all->members[i];
@@ -461,10 +449,7 @@ void collectors_close(struct collectors *all) {
     pwi_free(all->members[i].in);
     pwi_free(all->members[i].out);
   }
-  for (size_t i = 0; i < COLLECTORS_REFERENCES; i++) {
-    pwi_free(all->references[i].result);
-    all->references[i].result = NULL;
-  }
+  pwi_free(all->expected.values);
 }
 
 bool collectors_are_running(void *context) {

@@ -22,7 +22,6 @@
 #define COLLECTORS_GROUP "sim/.collectors"
 #define COLLECTORS_EPOCHS 1024
 #define COLLECTORS_GUARD 64 /* bytes around results */
-#define COLLECTORS_REFERENCES 4
 
 struct collectors;
 
@@ -44,15 +43,6 @@ struct collector {
   char problem[COLLECTIVE_PROBLEM_MAX];
   int64_t give_up_at; /* the call times out, and is repeated a little later; 0: never */
   uint64_t completed, gone, cancelled, timed_out;
-};
-
-/* The result of a call of all members. */
-struct collectors_reference {
-  struct collective_epoch epoch;
-  uint64_t sequence;
-  uint64_t members; /* their hash */
-  struct collective_call call;
-  unsigned char *result; /* NULL: none yet */
 };
 
 struct collectors {
@@ -77,8 +67,14 @@ struct collectors {
     uint64_t hash; /* of the members */
   } epochs[COLLECTORS_EPOCHS];
   size_t epoch_count;
-  struct collectors_reference references[COLLECTORS_REFERENCES];
   uint64_t checked, values;
+  /* What all members of an epoch get together from their last operation. Each of them compares its result. */
+  struct {
+    struct collective_epoch epoch;
+    uint64_t sequence, members;
+    struct collective_call call;
+    unsigned char *values;
+  } expected;
 };
 
 /* Adds the nodes; `all` has its fields up to `left` set. */

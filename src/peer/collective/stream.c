@@ -13,7 +13,7 @@ static size_t slot_of(uint64_t position) { return (size_t)(position % COLLECTIVE
 /* --- to a peer ------------------------------------------------------------------------------------------ */
 
 pawl_status pwi_collective_open_staging(struct collective_peer *peer) {
-  if (!peer->staging) peer->staging = pwi_alloc(COLLECTIVE_INBOX_SIZE);
+  if (!peer->staging) peer->staging = pwi_alloc(COLLECTIVE_INBOX_SIZE); /* only staged pieces are read */
   return peer->staging ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
