@@ -10,6 +10,7 @@
 docs/python.md is the tutorial; the headers in include/pawl are the reference.
 """
 
+from ._collective import Collective, CollectiveState
 from ._errors import ArgumentError, ClusterError, ClusterWarning, Error, LinkError, NodeError, OperationError, TimedOut
 from ._group import Group
 from ._library import lib as _lib
@@ -25,6 +26,8 @@ __all__ = [
     "ArgumentError",
     "ClusterError",
     "ClusterWarning",
+    "Collective",
+    "CollectiveState",
     "Error",
     "Figures",
     "Group",

@@ -47,6 +47,9 @@ CONSTANTS = {
     "PAWL_REDUCE_F16": 1,
     "PAWL_REDUCE_BF16": 2,
     "PAWL_REDUCE_INT8": 3,
+    "PAWL_COLLECTIVE_SUM": 0,
+    "PAWL_COLLECTIVE_MIN": 1,
+    "PAWL_COLLECTIVE_MAX": 2,
     "PAWL_FOREVER": 2**63 - 1,
     "PAWL_KEY_END": 2**64 - 1,
 }
@@ -174,6 +177,19 @@ class ReduceState(ctypes.Structure):
     ]
 
 
+class CollectiveState(ctypes.Structure):
+    _fields_ = [
+        ("number", ctypes.c_uint64),
+        ("rank", ctypes.c_uint32),
+        ("size", ctypes.c_uint32),
+        ("members", ctypes.c_uint32),
+        ("operations", ctypes.c_uint64),
+        ("bytes_sent", ctypes.c_uint64),
+        ("renewals", ctypes.c_uint64),
+        ("failed", ctypes.c_int),
+    ]
+
+
 class SessionFigures(ctypes.Structure):
     _fields_ = [
         ("bytes_sent", ctypes.c_uint64),
@@ -235,6 +251,7 @@ STRUCTS = {
     "pawl_reduce_options": ReduceOptions,
     "pawl_reduce_report": ReduceReport,
     "pawl_reduce_state": ReduceState,
+    "pawl_collective_state": CollectiveState,
     "pawl_vector_options": VectorOptions,
     "pawl_vector_info": VectorInfo,
     "pawl_where": Where,
@@ -308,6 +325,17 @@ void pawl_reduce_state(const struct pawl_reduce *, struct pawl_reduce_state *);
 void pawl_reduce_close(struct pawl_reduce *);
 pawl_status pawl_reduce_save(struct pawl_reduce *, const char *);
 pawl_status pawl_reduce_load(struct pawl_reduce *, const char *, uint64_t *);
+
+pawl_status pawl_collective_open(struct pawl_peers *, const char *, int64_t, struct pawl_collective **);
+pawl_status pawl_collective_barrier(struct pawl_collective *, int64_t);
+pawl_status pawl_collective_broadcast(struct pawl_collective *, void *, size_t, enum pawl_type, uint32_t, int64_t);
+pawl_status pawl_collective_all_gather(struct pawl_collective *, const void *, size_t, enum pawl_type, void *, size_t, int64_t);
+pawl_status pawl_collective_all_reduce(struct pawl_collective *, const void *, void *, size_t, enum pawl_type, enum pawl_collective_operator, int64_t);
+pawl_status pawl_collective_reduce_scatter(struct pawl_collective *, const void *, size_t, enum pawl_type, enum pawl_collective_operator, void *, size_t, int64_t);
+void pawl_collective_block(size_t, uint32_t, uint32_t, size_t *, size_t *);
+pawl_status pawl_collective_renew(struct pawl_collective *, int64_t);
+void pawl_collective_state(const struct pawl_collective *, struct pawl_collective_state *);
+void pawl_collective_close(struct pawl_collective *);
 """
 
 _TYPES = {
@@ -319,6 +347,8 @@ _TYPES = {
     "uint32_t": ctypes.c_uint32,
     "uint64_t": ctypes.c_uint64,
     "const char *": ctypes.c_char_p,
+    "enum pawl_type": ctypes.c_int,
+    "enum pawl_collective_operator": ctypes.c_int,
 }
 
 

@@ -5,6 +5,7 @@ import weakref
 from collections import namedtuple
 
 from . import _abi
+from ._collective import Collective
 from ._errors import check, invalid, last_error
 from ._gate import Handle, Patience, nanoseconds
 from ._library import lib
@@ -27,12 +28,12 @@ class Peers(Owned):
             check(lib.pawl_peers_join(opened, _text(name, "peers"), size, nanoseconds(timeout), ctypes.byref(pointer)))
         super().__init__(session, Handle(pointer.value, lib.pawl_peers_leave, "peers %s" % name))
         self.name = name
-        self._reduces = weakref.WeakSet()
+        self._parts = weakref.WeakSet()  # reduces and collectives
 
     def close(self):
-        """Closes the reduces of this membership, and leaves the group."""
-        for reduce in list(self._reduces):
-            reduce.close()
+        """Closes the reduces and collectives of this membership, and leaves the group."""
+        for part in list(self._parts):
+            part.close()
         super().close()
 
     def reduce(self, name, arrays, **options):
@@ -52,6 +53,12 @@ class Peers(Owned):
           timeout           time limit for opening, in seconds (default: 30)
         """
         return Reduce(self, name, arrays, **options)
+
+    def collective(self, name, timeout=30.0):
+        """Opens a collective: barrier, broadcast, all_gather, all_reduce and reduce_scatter of the members. All members use
+        the same name. Waits until the group is complete, but not until the others have opened the collective; the first
+        operation waits for that."""
+        return Collective(self, name, timeout)
 
     def _state(self):
         state = _abi.PeersState()

@@ -109,7 +109,7 @@ class Reduce(Owned):
             gate.release(group)
 
         super().__init__(peers._session, Handle(pointer.value, free, self._what))
-        peers._reduces.add(self)
+        peers._parts.add(self)
         self.name, self._peers, self._stepping = name, peers, threading.Lock()
 
     def step(self, timeout=None):
