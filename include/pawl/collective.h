@@ -48,12 +48,14 @@
  * log2(members), rounded up, in each direction. This and a list of the transfers of an operation are allocated when
  * members begin; other calls allocate nothing.
  *
- * THREADS. One thread at a time may use a collective, except for pawl_collective_state, which any thread may call.
- * Several collectives of one group, with different names, may be used by different threads at the same time.
+ * THREADS. One thread at a time may be in a call of a collective; the call of another one returns PAWL_INVALID. Any
+ * thread may call pawl_collective_state, and pawl_collective_close while a call is under way: the call returns
+ * PAWL_NODE_STOPPED. Several collectives of one group, with different names, may be used by different threads at the
+ * same time.
  *
  * ERRORS. All operations return:
- *   PAWL_INVALID      an argument is malformed; nothing happened. Also: the last operation has timed out, and this is
- *                     another one
+ *   PAWL_INVALID      an argument is malformed, or buffers overlap; nothing happened. Also: the last operation has timed
+ *                     out, and this is another one; or another thread is in a call
  *   PAWL_TOO_LARGE    the values of all members have more bytes than a size_t can count
  *   PAWL_TIMED_OUT    see TIME LIMITS
  *   PAWL_MISMATCH     see CALLS
@@ -61,7 +63,8 @@
  *   PAWL_CANCELLED    another member has called pawl_collective_renew
  *   PAWL_CORRUPT      a member sent malformed data; pawl_error_text names it
  *   PAWL_NO_MEMORY    here, or at another member
- *   PAWL_LINK_REVOKED, PAWL_NODE_STOPPED
+ *   PAWL_NODE_STOPPED the session or the collective was closed meanwhile
+ *   PAWL_LINK_REVOKED
  */
 #ifndef PAWL_COLLECTIVE_H
 #define PAWL_COLLECTIVE_H

@@ -3,89 +3,17 @@
  *
  * cost: 20
  */
-#include "scene.h"
+#include "collective_scene.h"
 
 #include <math.h>
-#include <pthread.h>
 
 #include "base/memory.h"
 #include "host/children.h"
 #include "host/clock.h"
-#include "net/key.h"
 
-#define MEMBERS_MAX 4
 #define LARGE 300007
 
-static char key[PWI_KEY_TEXT_MAX];
-static struct pawl_session *session; /* embedded, with a manager and no servers */
-static int group_number;             /* every test has a group of its own */
-
-struct member {
-  pthread_t thread;
-  struct pawl_session *session;
-  struct pawl_peers *peers;
-  struct pawl_collective *collective;
-  char group[32];
-  uint32_t index, size;
-  bool is_tcp;
-  pawl_status status;
-  char text[512];
-  pawl_status (*work)(struct member *member);
-};
-
-static pawl_status open_member(struct member *member, const char *address) {
-  struct pawl_session_options options;
-  pawl_session_options_init(&options);
-  options.address = address;
-  options.peers_only = true;
-  options.tcp_only = member->is_tcp;
-  pawl_status status = pawl_session_open(&options, &member->session);
-  if (!status) status = pawl_peers_join(member->session, member->group, member->size, PATIENCE, &member->peers);
-  if (!status) status = pawl_collective_open(member->peers, "main", PATIENCE, &member->collective);
-  return status;
-}
-
-static void close_member(struct member *member) {
-  pawl_collective_close(member->collective);
-  pawl_peers_leave(member->peers);
-  must(pawl_session_close(member->session, PATIENCE));
-}
-
-static void *run_member(void *context) {
-  struct member *member = context;
-  member->status = open_member(member, pawl_session_address(session));
-  if (!member->status) member->status = member->work(member);
-  snprintf(member->text, sizeof member->text, "%s", pawl_error_text());
-  close_member(member);
-  return NULL;
-}
-
-static void start(struct member *members, uint32_t size, bool is_tcp, pawl_status (*work)(struct member *member)) {
-  memset(members, 0, size * sizeof *members);
-  group_number++;
-  for (uint32_t i = 0; i < size; i++) {
-    members[i].index = i;
-    members[i].size = size;
-    members[i].is_tcp = is_tcp;
-    members[i].work = work;
-    snprintf(members[i].group, sizeof members[i].group, "r/group%d", group_number);
-    assert_int_equal(pthread_create(&members[i].thread, NULL, run_member, &members[i]), 0);
-  }
-}
-
-static void finish(struct member *members, uint32_t size) {
-  for (uint32_t i = 0; i < size; i++) pthread_join(members[i].thread, NULL);
-}
-
 /* --- results -------------------------------------------------------------------------------------------- */
-
-#define CHECK(condition)                                                                                               \
-  if (!(condition)) return note(member, #condition)
-
-static pawl_status note(struct member *member, const char *text) {
-  print_error("member %u: %s\n", member->index, text);
-  return PAWL_DIVERGED;
-}
 
 static float value_of(uint32_t rank, size_t i) { return (float)(rank + 1) * 0.1f + (float)(i % 1000) * 0.37f; }
 
@@ -149,15 +77,9 @@ static pawl_status run_all(struct member *member) {
 }
 
 static void test_all_operations(void **state) {
-  struct member members[MEMBERS_MAX];
   (void)state;
   for (uint32_t size = 1; size <= MEMBERS_MAX; size++)
-    for (int is_tcp = 0; is_tcp < 2; is_tcp++) {
-      start(members, size, is_tcp, run_all);
-      finish(members, size);
-      for (uint32_t i = 0; i < size; i++)
-        if (members[i].status) fail_msg("%s: %s", pawl_status_name(members[i].status), members[i].text);
-    }
+    for (int is_tcp = 0; is_tcp < 2; is_tcp++) run_all_members(size, is_tcp, run_all);
 }
 
 /* Two collectives of one group, used by one thread each. */
@@ -185,12 +107,8 @@ static pawl_status run_two(struct member *member) {
 }
 
 static void test_two_collectives_at_once(void **state) {
-  struct member members[3];
   (void)state;
-  start(members, 3, false, run_two);
-  finish(members, 3);
-  for (uint32_t i = 0; i < 3; i++)
-    if (members[i].status) fail_msg("%s: %s", pawl_status_name(members[i].status), members[i].text);
+  run_all_members(3, false, run_two);
 }
 
 /* --- failures ------------------------------------------------------------------------------------------- */
@@ -240,12 +158,8 @@ static pawl_status time_out(struct member *member) {
 }
 
 static void test_a_call_that_has_timed_out_is_repeated(void **state) {
-  struct member members[3];
   (void)state;
-  start(members, 3, false, time_out);
-  finish(members, 3);
-  for (uint32_t i = 0; i < 3; i++)
-    if (members[i].status) fail_msg("%s: %s", pawl_status_name(members[i].status), members[i].text);
+  run_all_members(3, false, time_out);
 }
 
 static void test_bad_arguments_are_refused(void **state) {
@@ -351,24 +265,6 @@ static void test_processes_are_killed_over_shared_memory(void **state) {
 static void test_processes_are_killed_over_tcp(void **state) {
   (void)state;
   kill_processes(true);
-}
-
-static int open_cluster(void **state) {
-  struct pawl_session_options options;
-  (void)state;
-  must(pwi_key_new(key));
-  setenv("PAWL_KEY", key, 1); /* so that other processes can join */
-  unsetenv("PAWL_ADDRESS");
-  pawl_session_options_init(&options);
-  options.peers_only = true;
-  must(pawl_session_open(&options, &session));
-  return 0;
-}
-
-static int close_cluster(void **state) {
-  (void)state;
-  must(pawl_session_close(session, PATIENCE));
-  return 0;
 }
 
 int main(int argc, char **argv) {

@@ -66,7 +66,8 @@ pawl_status pawl_collective_open(struct pawl_peers *peers, const char *name, int
   if (!peers || !name || !collective_out)
     return pwi_error(PAWL_INVALID, "open collective: peers, name or collective_out is NULL");
   if (!is_word(name))
-    return pwi_error(PAWL_INVALID, "collective '%s': a name has 1 to %d letters, digits, '.', '_' and '-'", name,
+    return pwi_error(PAWL_INVALID, "collective '%.*s%s': a name has 1 to %d letters, digits, '.', '_' and '-'",
+                     PAWL_COLLECTIVE_NAME_MAX, name, strlen(name) > PAWL_COLLECTIVE_NAME_MAX ? "..." : "",
                      PAWL_COLLECTIVE_NAME_MAX);
   pawl_status status = pawl_peers_await(peers, 0, timeout_ns);
   if (status) return status;
@@ -103,7 +104,7 @@ static void wait(struct pawl_collective *collective, int64_t deadline) {
 /* Inside the gate: PAWL_OK, or why the session is over. */
 static pawl_status look_at_session(const struct pawl_collective *collective) {
   struct pwi_client_state state;
-  if (collective->group->session->is_closed) return PAWL_NODE_STOPPED;
+  if (collective->group->session->is_closed || collective->is_closing) return PAWL_NODE_STOPPED;
   if (collective->group->is_leaving) return PAWL_NODE_GONE;
   pwi_client_state(collective->group->session->client, &state);
   return state.is_dead ? state.trouble : PAWL_OK;
@@ -121,44 +122,70 @@ static pawl_status await(struct pawl_collective *collective, bool (*is_over)(con
   return PAWL_OK;
 }
 
-static pawl_status explain(struct pawl_collective *collective, const char *what, pawl_status status) {
+/* Inside the gate. */
+static pawl_status explain(const struct pawl_collective *collective, const char *what, pawl_status status) {
   char text[128] = "";
-  pwi_driver_enter(driver_of(collective));
-  pwi_collective_explain(collective->engine, text, sizeof text);
-  pwi_driver_leave(driver_of(collective));
   const char *problem = pwi_collective_problem(collective->engine);
+  pwi_collective_explain(collective->engine, text, sizeof text);
   if (status == PAWL_TIMED_OUT)
     return pwi_error(status, "collective %s: deadline passed; the %s %s", collective->name, what, text);
+  if (status == PAWL_NODE_STOPPED && collective->is_closing)
+    return pwi_error(status, "collective %s: %s: another thread has closed the collective", collective->name, what);
   return problem[0] ? pwi_error(status, "collective %s: %s: %s", collective->name, what, problem)
                     : pwi_error_status(status, "collective %s: %s", collective->name, what);
 }
 
 /* --- operations ----------------------------------------------------------------------------------------- */
 
+/* Enters the gate, and leaves it again if another thread is in a call. */
+static pawl_status enter(struct pawl_collective *collective, const char *what) {
+  pwi_driver_enter(driver_of(collective));
+  if (!collective->is_called) {
+    collective->is_called = true;
+    return PAWL_OK;
+  }
+  pawl_status status =
+      pwi_error(PAWL_INVALID, "collective %s: %s: another thread is in a call", collective->name, what);
+  pwi_driver_leave(driver_of(collective));
+  return status;
+}
+
+/* The last use of the collective in a call: a thread that closes it goes on from here. */
+static void leave(struct pawl_collective *collective) {
+  struct pwi_driver *driver = driver_of(collective);
+  collective->is_called = false;
+  if (collective->is_closing) pwi_event_set(driver, &collective->left);
+  pwi_driver_leave(driver);
+}
+
+/* Inside the gate. */
+static pawl_status run_inside(struct pawl_collective *collective, const struct pwi_collective_work *work,
+                              int64_t deadline, const char *what) {
+  struct pwi_driver *driver = driver_of(collective);
+  pawl_status status = look_at_session(collective);
+  if (status) return explain(collective, what, status);
+  if (pwi_collective_begin(collective->engine, work))
+    return pwi_error(PAWL_INVALID,
+                     "collective %s: %s: the last operation has timed out and is not over: repeat it, or renew",
+                     collective->name, what);
+  pwi_driver_look(driver); /* others wait for the first piece */
+  pawl_status waited = await(collective, pwi_collective_is_over, deadline);
+  status = pwi_collective_end(collective->engine);
+  if (status == PAWL_TIMED_OUT && waited) status = waited;
+  if (status) explain(collective, what, status);
+  pwi_driver_look(driver); /* pieces that others wait for */
+  return status;
+}
+
 static pawl_status run(struct pawl_collective *collective, const struct pwi_collective_work *work, int64_t timeout_ns) {
   char what[COLLECTIVE_CALL_TEXT];
-  struct pwi_driver *driver = driver_of(collective);
   int64_t deadline = pwi_driver_deadline(timeout_ns);
   pwi_collective_describe_call(&work->call, what);
-  pwi_driver_enter(driver);
-  pawl_status status = look_at_session(collective);
-  bool is_other = false;
-  if (!status) {
-    status = pwi_collective_begin(collective->engine, work);
-    is_other = status == PAWL_INVALID;
-  }
-  if (!status) {
-    pwi_driver_look(driver); /* others wait for the first piece */
-    pawl_status waited = await(collective, pwi_collective_is_over, deadline);
-    status = pwi_collective_end(collective->engine);
-    if (status == PAWL_TIMED_OUT && waited) status = waited;
-    pwi_driver_look(driver); /* pieces that others wait for */
-  }
-  pwi_driver_leave(driver);
-  if (is_other)
-    return pwi_error(status, "collective %s: %s: the last operation has timed out and is not over: repeat it, or renew",
-                     collective->name, what);
-  return status ? explain(collective, what, status) : PAWL_OK;
+  pawl_status status = enter(collective, what);
+  if (status) return status;
+  status = run_inside(collective, work, deadline, what);
+  leave(collective);
+  return status;
 }
 
 static pawl_status check(const struct pawl_collective *collective, const struct pwi_collective_work *work,
@@ -173,8 +200,8 @@ static pawl_status check(const struct pawl_collective *collective, const struct 
   pwi_collective_describe_call(call, what);
   if (call->count > 0 && !has_pointers)
     return pwi_error(PAWL_INVALID, "collective %s: %s: a pointer is NULL", collective->name, what);
-  if (!pwi_mul_size(call->count, pawl_type_size(call->type), &bytes))
-    return pwi_error(PAWL_TOO_LARGE, "collective %s: %s", collective->name, what);
+  if (!pwi_mul_size(call->count, pawl_type_size(call->type), &bytes) || bytes > PTRDIFF_MAX)
+    return pwi_error(PAWL_TOO_LARGE, "collective %s: %s: no memory has that many bytes", collective->name, what);
   return PAWL_OK;
 }
 
@@ -225,18 +252,19 @@ pawl_status pawl_collective_reduce_scatter(struct pawl_collective *collective, c
 
 pawl_status pawl_collective_renew(struct pawl_collective *collective, int64_t timeout_ns) {
   if (!collective) return pwi_error(PAWL_INVALID, "renew a collective: collective is NULL");
-  struct pwi_driver *driver = driver_of(collective);
   int64_t deadline = pwi_driver_deadline(timeout_ns);
-  pwi_driver_enter(driver);
-  pawl_status status = look_at_session(collective);
+  pawl_status status = enter(collective, "renewal");
+  if (status) return status;
+  status = look_at_session(collective);
   if (!status) {
     pwi_collective_renew(collective->engine);
     status = await(collective, pwi_collective_has_begun, deadline);
     if (!status) status = pwi_collective_renewed(collective->engine);
-    pwi_driver_look(driver);
   }
-  pwi_driver_leave(driver);
-  return status ? explain(collective, "renewal", status) : PAWL_OK;
+  if (status) explain(collective, "renewal", status);
+  pwi_driver_look(driver_of(collective));
+  leave(collective);
+  return status;
 }
 
 void pawl_collective_state(const struct pawl_collective *collective, struct pawl_collective_state *state_out) {
@@ -247,11 +275,24 @@ void pawl_collective_state(const struct pawl_collective *collective, struct pawl
 
 /* --- closing -------------------------------------------------------------------------------------------- */
 
+/* Inside the gate; leaves it while it waits. The call of another thread returns PAWL_NODE_STOPPED. */
+static void end_call(struct pawl_collective *collective) {
+  struct pwi_driver *driver = driver_of(collective);
+  collective->is_closing = true;
+  if (collective->is_called) wakes(collective);
+  while (collective->is_called) {
+    pwi_driver_leave(driver);
+    (void)pwi_driver_wait(driver, &collective->left, PWI_NET_NEVER);
+    pwi_driver_enter(driver);
+  }
+}
+
 void pawl_collective_close(struct pawl_collective *collective) {
   if (!collective) return;
   struct pwi_driver *driver = driver_of(collective);
   pwi_driver_enter(driver);
   int64_t deadline = pwi_net_now(driver->net) + (look_at_session(collective) ? 0 : CLOSE_NS);
+  end_call(collective);
   pwi_collective_close(collective->engine, deadline);
   while (!collective->is_closed) wait(collective, PWI_NET_NEVER);
   pwi_owned_remove(&collective->owned);

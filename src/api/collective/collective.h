@@ -14,6 +14,10 @@ struct pawl_collective {
   char *name;
   struct pwi_event event; /* something of the engine may be over */
   bool is_closed;
+
+  bool is_called;        /* a thread is in a call */
+  bool is_closing;       /* another thread closes: the call ends, */
+  struct pwi_event left; /* and this event happens */
 };
 
 #endif

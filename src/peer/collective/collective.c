@@ -170,6 +170,28 @@ static void end_with(struct pwi_collective *engine, pawl_status status) {
   pwi_collective_wake(engine);
 }
 
+static bool is_apart(const void *a, size_t a_size, const void *b, size_t b_size) {
+  uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+  return a_size == 0 || b_size == 0 || (x < y ? y - x >= a_size : x - y >= b_size);
+}
+
+/* The two buffers of an operation share only the place that <pawl/collective.h> allows. */
+static pawl_status check_overlap(struct pwi_collective *engine) {
+  const struct collective_call *call = &engine->work.call;
+  const unsigned char *in = engine->work.in, *out = engine->work.out;
+  size_t value = pawl_type_size(call->type), bytes = call->count * value, first, count;
+  bool is_ok = true;
+  pawl_collective_block(call->count, engine->size, engine->rank, &first, &count);
+  if (call->kind == COLLECTIVE_ALL_GATHER)
+    is_ok = is_apart(in, bytes, out, bytes * engine->size) || in == out + bytes * engine->rank;
+  if (call->kind == COLLECTIVE_ALL_REDUCE) is_ok = is_apart(in, bytes, out, bytes) || in == out;
+  if (call->kind == COLLECTIVE_REDUCE_SCATTER)
+    is_ok = is_apart(in, bytes, out, count * value) || out == in + first * value;
+  if (is_ok) return PAWL_OK;
+  snprintf(engine->problem, sizeof engine->problem, "in and out overlap");
+  return PAWL_INVALID;
+}
+
 /* The parts of an operation that depend on the members. */
 static pawl_status check_work(struct pwi_collective *engine) {
   const struct collective_call *call = &engine->work.call;
@@ -179,12 +201,15 @@ static pawl_status check_work(struct pwi_collective *engine) {
              call->root, engine->size);
     return PAWL_INVALID;
   }
-  if (call->kind == COLLECTIVE_ALL_GATHER && !pwi_mul_size(call->count, engine->size * sizeof(double), &needed))
+  if (call->kind == COLLECTIVE_ALL_GATHER && !pwi_mul_size(call->count, engine->size * sizeof(double), &needed)) {
+    snprintf(engine->problem, sizeof engine->problem, "no memory has room for the values of %" PRIu32 " members",
+             engine->size);
     return PAWL_TOO_LARGE;
+  }
   if (call->kind == COLLECTIVE_ALL_GATHER) needed = call->count * engine->size;
   if (call->kind == COLLECTIVE_REDUCE_SCATTER)
     pawl_collective_block(call->count, engine->size, engine->rank, &first, &needed);
-  if (engine->work.room >= needed) return PAWL_OK;
+  if (engine->work.room >= needed) return check_overlap(engine);
   snprintf(engine->problem, sizeof engine->problem,
            "room is %zu, but %zu values are the result for %" PRIu32 " members", engine->work.room, needed,
            engine->size);
