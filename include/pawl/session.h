@@ -138,7 +138,7 @@ PAWL_API struct pawl_node pawl_session_node(const struct pawl_session *session);
 PAWL_API const char *pawl_session_address(const struct pawl_session *session);
 
 /* Traffic of this session since it was opened, on all links and data planes: whole messages with headers,
- * including resends and internal messages. Values that servers on this machine read in place count as if they
+ * including resends and internal messages. Values that nodes on this machine read in place count as if they
  * had been sent. Heartbeats and the overhead of TLS and of the network are not counted. */
 struct pawl_session_figures {
   uint64_t bytes_sent, bytes_received;

@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "net/net_ops.h"
+#include "net/shared_copy.h"
 
 #define MILLISECOND INT64_C(1000000)
 
@@ -125,3 +126,8 @@ pawl_status pwi_net_fence(struct pwi_net *net, struct pwi_link link, uint64_t co
 }
 
 void pwi_net_counts(const struct pwi_net *net, struct pwi_net_counts *counts_out) { *counts_out = net->counts; }
+
+void pwi_net_count_window(struct pwi_net *net, int64_t sent, int64_t received) {
+  net->counts.bytes_sent += (uint64_t)sent;
+  net->counts.bytes_received += (uint64_t)received;
+}

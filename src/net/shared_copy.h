@@ -27,6 +27,12 @@
 #include <stdint.h>
 #include <string.h>
 
+struct pwi_net;
+
+/* The net does not see what passes through windows. The owner of a region and a reader of a window count these bytes
+ * themselves, as if the owner had sent them (pwi_net_counts). Negative: bytes that were sent after all. */
+void pwi_net_count_window(struct pwi_net *net, int64_t sent, int64_t received);
+
 typedef uint64_t __attribute__((may_alias)) pwi_shared_word;
 
 #define PWI_SHARED_UNROLL 8 /* words of one step; fewer keep the processor waiting */

@@ -82,6 +82,23 @@ static void test_three_workers_are_about_as_good_as_one(void **state) {
   assert_true(outcome.last.objective < 1.2 * alone);
 }
 
+/* Weights of 41 doubles, 400 rows in steps of 20 rows by each of three workers, each of which has two neighbours. */
+static void test_all_values_that_workers_exchange_are_counted(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_HINGE, .l2 = 1};
+  for (int mode = PAWL_REDUCE_NOTIFY_ACK; mode <= PAWL_REDUCE_ASYNC; mode++) {
+    begin_sgd(&problem, 30);
+    options.graph = "complete";
+    options.mode = (enum pawl_reduce_mode)mode;
+    must_reduce(3);
+    uint64_t steps = 30 * 400 / 20 / 3, values = steps * 3 * 2 * (rows.features + 1) * sizeof(double);
+    if (mode == PAWL_REDUCE_ASYNC) values /= 10; /* a neighbour that is behind misses some of them */
+    if (outcome.last.bytes_sent < values)
+      fail_msg("mode %d: %llu bytes of values, but %llu bytes sent", mode, (unsigned long long)values,
+               (unsigned long long)outcome.last.bytes_sent);
+  }
+}
+
 static void test_workers_that_average_come_near_the_optimum(void **state) {
   (void)state;
   static const enum pawl_linear_loss losses[] = {PAWL_LINEAR_HINGE, PAWL_LINEAR_LOGISTIC, PAWL_LINEAR_SQUARED_HINGE};
@@ -187,6 +204,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_one_worker_makes_the_steps_that_servers_make),
       cmocka_unit_test(test_three_workers_are_about_as_good_as_one),
+      cmocka_unit_test(test_all_values_that_workers_exchange_are_counted),
       cmocka_unit_test(test_workers_that_average_come_near_the_optimum),
       cmocka_unit_test(test_a_path_of_penalties),
       cmocka_unit_test(test_workers_without_rows),

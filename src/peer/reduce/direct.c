@@ -34,6 +34,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "net/shared_copy.h"
 #include "peer/reduce/inside.h"
 #include "protocol/planted.h"
 
@@ -90,6 +91,7 @@ static void count_bytes(struct pwi_reduce *engine, struct reduce_peer *peer, uin
   if (peer->is_gone || peer->target.tag != 0) return;
   peer->counted = version;
   engine->bytes_sent += pwi_reduce_slot_size(engine);
+  pwi_net_count_window(engine->config.net, (int64_t)pwi_reduce_slot_size(engine), 0);
 }
 
 void pwi_reduce_show(struct pwi_reduce *engine, uint64_t version) {
@@ -109,6 +111,7 @@ void pwi_reduce_show_used(struct pwi_reduce *engine, uint64_t version) {
   set(&engine->board->used, version);
   for (const struct reduce_peer *peer = engine->peers; peer; peer = peer->next) {
     if (!peer->is_in || pwi_reduce_needs_slot(engine, peer)) continue;
+    pwi_net_count_window(engine->config.net, 0, (int64_t)pwi_reduce_slot_size(engine));
     if (peer->is_reader)
       wake(engine, peer, SLEEP_FOR_USED);
     else if (peer->is_linked)

@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "net/shared_copy.h"
 #include "peer/reduce/inside.h"
 #include "protocol/planted.h"
 
@@ -235,7 +236,10 @@ static bool put_part(struct pwi_reduce *engine, struct reduce_peer *peer, const 
     peer->puts++;
     peer->target.has_put = true;
     engine->has_spoken = true;
-    if (peer->counted < peer->target.sent) engine->bytes_sent += part->size;
+    if (peer->counted < peer->target.sent)
+      engine->bytes_sent += part->size;
+    else /* pwi_reduce_show has counted it */
+      pwi_net_count_window(engine->config.net, -(int64_t)part->size, 0);
   }
   peer->part++;
   return true;
