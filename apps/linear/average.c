@@ -7,6 +7,9 @@
  * add them up; so a worker's own step is n times as long, and the same --rate means the same. Unlike servers, which see
  * only the features of a minibatch, a worker applies the penalty to all weights: it has them at hand.
  *
+ * The first pass takes the minibatches in the order of the data, as servers do, and every further pass in another order.
+ * If all passes have the same order, the weights stay away from the optimum by the trace of the last minibatches.
+ *
  * All workers make the same number of steps in a pass. A worker whose rows are used up only averages. Rows are kept in
  * memory, because their number must be known before the first step. apps/common/reduce.h explains when a reduce is
  * closed, and what happens if workers are lost.
@@ -33,8 +36,9 @@ struct cut {
 struct linear_average {
   struct held_piece *pieces; /* by number, once all are loaded */
   size_t piece_count;
-  struct cut *cuts; /* the minibatches of a pass */
-  size_t cut_count;
+  struct cut *cuts; /* minibatches */
+  uint32_t *turns;  /* the cuts of a pass, in its order */
+  uint32_t cut_count;
   bool is_loaded;
 
   size_t point;               /* of the weights */
@@ -59,8 +63,10 @@ void linear_average_forget(struct linear_worker *worker) {
   for (size_t i = 0; i < average->piece_count; i++) pawl_batch_destroy(average->pieces[i].batch);
   apps_free(average->pieces);
   apps_free(average->cuts);
+  apps_free(average->turns);
   average->pieces = NULL;
   average->cuts = NULL;
+  average->turns = NULL;
   average->piece_count = average->cut_count = 0;
   average->is_loaded = false;
 }
@@ -100,14 +106,23 @@ static pawl_status cut_rows(struct linear_average *average, size_t minibatch) {
   size_t count = 0;
   for (size_t i = 0; i < average->piece_count; i++)
     count += (average->pieces[i].batch->rows + minibatch - 1) / minibatch;
+  if (count >= UINT32_MAX) return PAWL_TOO_LARGE;
   average->cuts = apps_alloc_zero(count + 1, sizeof *average->cuts);
-  if (!average->cuts) return PAWL_NO_MEMORY;
+  average->turns = apps_alloc_zero(count + 1, sizeof *average->turns);
+  if (!average->cuts || !average->turns) return PAWL_NO_MEMORY;
   for (size_t i = 0; i < average->piece_count; i++) {
     size_t rows = average->pieces[i].batch->rows;
     for (size_t at = 0; at < rows; at += minibatch)
       average->cuts[average->cut_count++] = (struct cut){i, at, rows - at < minibatch ? rows : at + minibatch};
   }
   return PAWL_OK;
+}
+
+/* Drawn anew in each pass, so that it does not depend on the passes that this worker has made. */
+static void choose_turns(struct linear_average *average, const struct linear_order *order) {
+  uint64_t state = order->seed + order->iteration;
+  linear_shuffle(&state, average->turns, average->cut_count);
+  for (uint32_t i = 0; order->iteration == 0 && i < average->cut_count; i++) average->turns[i] = i;
 }
 
 static pawl_status load(struct linear_worker *worker) {
@@ -223,7 +238,7 @@ static pawl_status take_steps(struct linear_worker *worker, const struct linear_
   for (uint64_t step = 0; step < order->steps && !status; step = average->iteration - order->iteration) {
     double rate = (report.size > 0 ? report.size : 1) * rate_at(&worker->spec, order, order->iteration + step);
     if (step < average->cut_count) {
-      const struct cut *cut = &average->cuts[step];
+      const struct cut *cut = &average->cuts[average->turns[step]];
       status = linear_minibatch_fill(&average->minibatch, average->pieces[cut->piece].batch, cut->begin, cut->end);
       if (status) return status;
       learn(worker, order, rate, reply);
@@ -246,6 +261,7 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   apps_reduce_close(&average->reduce);
   status = apps_reduce_await(worker->worker, order->number);
   if (!status) status = open_reduce(worker, order);
+  choose_turns(average, order);
   if (!status) status = take_steps(worker, order, reply);
   reply->steps = average->iteration;
   reply->worked_s = apps_seconds_since(begun) - reply->waited_s;

@@ -45,18 +45,18 @@ static void must_reduce(uint32_t workers) {
 }
 
 /* Every minibatch of dense rows has all features, so that servers apply the penalty to all weights, too. The data is one
- * piece: servers get the pieces in any order. */
+ * piece: servers get the pieces in any order. Workers that average draw another order for every further pass. */
 static void test_one_worker_makes_the_steps_that_servers_make(void **state) {
   (void)state;
   static const enum pawl_linear_loss losses[] = {PAWL_LINEAR_HINGE, PAWL_LINEAR_LOGISTIC};
   for (size_t i = 0; i < 2; i++) {
     struct problem problem = {.rows = &dense, .loss = losses[i], .l1 = 0.5, .l2 = 2, .bias = true};
-    begin_sgd(&problem, 3);
+    begin_sgd(&problem, 1);
     options.reading.piece_bytes = 0;
     must_train(&options, 1, &outcome);
     memcpy(w, outcome.w[0], sizeof w);
     double objective = outcome.last.objective;
-    begin_sgd(&problem, 3);
+    begin_sgd(&problem, 1);
     options.reading.piece_bytes = 0;
     must_reduce(1);
     for (size_t j = 0; j <= dense.features; j++) assert_true(fabs(w[j] - outcome.w[0][j]) <= 1e-9 * (1 + fabs(w[j])));
@@ -65,6 +65,21 @@ static void test_one_worker_makes_the_steps_that_servers_make(void **state) {
     assert_string_equal(outcome.last.method, "sgd");
     assert_int_equal(outcome.last.workers, 1);
   }
+}
+
+static double objective_with(uint64_t passes, uint64_t seed) {
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_HINGE, .l2 = 1};
+  begin_sgd(&problem, passes);
+  options.seed = seed;
+  must_reduce(1);
+  return outcome.last.objective;
+}
+
+static void test_the_first_pass_has_the_order_of_the_data_and_others_that_of_the_seed(void **state) {
+  (void)state;
+  assert_true(objective_with(1, 3) == objective_with(1, 4));
+  assert_true(objective_with(3, 3) == objective_with(3, 3));
+  assert_true(objective_with(3, 3) != objective_with(3, 4));
 }
 
 /* A step of each of three workers is three times as long, and their mean as long as that of one. */
@@ -203,6 +218,7 @@ static void test_options_that_reduce_cannot_do(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_one_worker_makes_the_steps_that_servers_make),
+      cmocka_unit_test(test_the_first_pass_has_the_order_of_the_data_and_others_that_of_the_seed),
       cmocka_unit_test(test_three_workers_are_about_as_good_as_one),
       cmocka_unit_test(test_all_values_that_workers_exchange_are_counted),
       cmocka_unit_test(test_workers_that_average_come_near_the_optimum),
