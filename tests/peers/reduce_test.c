@@ -292,6 +292,58 @@ static void test_links_that_break_lose_no_version(void **state) {
   }
 }
 
+/* The header of the next version is in the slot of `to`, and its end is not. */
+static bool is_half_landed(uint32_t from, uint32_t to) {
+  const struct pwi_reduce *engine = team.reducers[from].engine;
+  if (!engine || !team.reducers[to].engine) return false;
+  const struct reduce_peer *sender = peer_of(to, from), *target = peer_of(from, to);
+  if (!sender || !sender->slot || !target || target->puts == 0) return false;
+  const unsigned char *slot = pwi_net_region_memory(sender->slot->region), *staged = engine->staging[target->buffer];
+  size_t end = pwi_reduce_slot_size(engine) - REDUCE_FOOTER_SIZE;
+  return memcmp(slot, staged, REDUCE_HEADER_SIZE) == 0 && memcmp(slot + end, staged + end, REDUCE_FOOTER_SIZE) != 0;
+}
+
+static bool find_half_landed(uint32_t *from, uint32_t *to) {
+  for (*from = 0; *from < team.count; (*from)++)
+    for (*to = 0; *to < team.count; (*to)++)
+      if (*from != *to && is_half_landed(*from, *to)) return true;
+  return false;
+}
+
+static bool is_nothing_half_landed(void *context) {
+  uint32_t from, to;
+  return team_is_running(context) && !find_half_landed(&from, &to);
+}
+
+/* The version is sent again, into another slot, and used once. The rest of the first put may still land. */
+static void test_a_link_breaks_in_the_middle_of_a_put(void **state) {
+  (void)state;
+  size_t breaks = 0;
+  for (uint64_t seed = 2; seed <= 40; seed += 2) { /* members that share no memory */
+    begin();
+    team.graph = seed % 4 ? "complete" : NULL;
+    open_scene(seed, 3 + (uint32_t)(seed % 3));
+    for (int i = 0; i < 10; i++) {
+      uint32_t from, to;
+      pawl_status status = pwi_cluster_run_while(&team.cluster, is_nothing_half_landed, &team, 60 * PWI_SIM_SECOND);
+      cluster_check(&team.cluster, status, "waiting for a put");
+      if (!find_half_landed(&from, &to)) break;
+      pwi_sim_break(team.cluster.sim, team.reducers[from].client.node, team.reducers[to].client.node);
+      breaks++;
+    }
+    team_run(&team, 60 * PWI_SIM_SECOND);
+    assert_int_equal(team.checked, 30 * team.count);
+    assert_int_equal(team.current, team.expected);
+    assert_int_equal(team.used, team.expected);
+    for (uint32_t i = 0; i < team.count; i++) {
+      assert_int_equal(team.reducers[i].status, PAWL_OK);
+      assert_int_equal(team.reducers[i].adopted, 0);
+    }
+    end();
+  }
+  assert_true(breaks >= 50);
+}
+
 /* Declared dead meanwhile, it comes back as another member and is behind. */
 static void test_a_member_that_stands_still_for_five_seconds_comes_back(void **state) {
   (void)state;
@@ -498,6 +550,7 @@ int main(void) {
       cmocka_unit_test(test_half_of_the_members_are_lost_at_once),
       cmocka_unit_test(test_a_member_that_joins_takes_over_a_model),
       cmocka_unit_test(test_links_that_break_lose_no_version),
+      cmocka_unit_test(test_a_link_breaks_in_the_middle_of_a_put),
       cmocka_unit_test(test_a_member_that_stands_still_for_five_seconds_comes_back),
       cmocka_unit_test(test_a_member_that_is_silent_is_not_lost_before_its_grace_is_over),
       cmocka_unit_test(test_a_member_that_computes_for_long_answers),
