@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "mpi_run.h"
 #include "net.h"
 #include "onesided.h"
 
@@ -214,6 +215,7 @@ static int measure(const struct pwi_command *command, struct plan *plan) {
       if (!plan->has_op) exit_code |= run_one(command, plan);
       for (size_t k = 0; plan->has_op && k < plan->peer_count; k++) exit_code |= run_op(command, plan, plan->peers[k]);
     }
+  if (!plan->json && plan->has_op) pwi_mpi_explain("mpi_onesided");
   return exit_code;
 }
 

@@ -19,6 +19,30 @@ static bool find_program(const char *name, char *path, size_t room) {
   return (size_t)snprintf(slash, left, "/bench/%s", name) < left && access(path, X_OK) == 0;
 }
 
+static bool is_in_path(const char *program) {
+  const char *folders = getenv("PATH");
+  char path[4096];
+  for (const char *at = folders; at && *at;) {
+    int length = (int)strcspn(at, ":");
+    if ((size_t)snprintf(path, sizeof path, "%.*s/%s", length, at, program) < sizeof path && access(path, X_OK) == 0)
+      return true;
+    at += length;
+    at += *at == ':';
+  }
+  return false;
+}
+
+void pwi_mpi_explain(const char *name) {
+  char path[4096];
+  if (!is_in_path("mpirun"))
+    printf("\nno figures of MPI: there is no mpirun; install openmpi-bin ('tools/deps bench')\n");
+  else if (!find_program(name, path, sizeof path))
+    printf("\nno figures of MPI: bench/%s is not built beside pawl-bench; install libopenmpi-dev ('tools/deps bench'), "
+           "and\n"
+           "configure and build the target 'bench' again\n",
+           name);
+}
+
 static void run(char *const words[], int out) {
   int nowhere = open("/dev/null", O_RDWR);
   dup2(nowhere, STDIN_FILENO);

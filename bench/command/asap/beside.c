@@ -92,7 +92,7 @@ int pwi_asap_beside(const struct pwi_asap_plan *plan) {
   print_head(plan, workers);
   for (enum way way = WAY_COMPLETE; way < WAYS; way++) {
     if (way == WAY_MPI && !pwi_asap_run_mpi(plan, &setup, &outcomes[way])) {
-      if (!plan->json) printf("%-17s not built, or there is no mpirun\n", names[way]);
+      if (!plan->json) printf("%-17s not measured\n", names[way]);
       continue;
     }
     if (way != WAY_MPI && !run_way(plan, way, &setup, &outcomes[way])) return PWI_EXIT_FAILURE;
@@ -104,5 +104,6 @@ int pwi_asap_beside(const struct pwi_asap_plan *plan) {
   if (!plan->json)
     printf("\nbytes: values that workers send to one another, or send to and receive from servers; * the least that an "
            "all-reduce\nmust send.\n");
+  if (!plan->json) pwi_mpi_explain("mpi_allreduce");
   return pwi_asap_finish(plan, &chart, are_reached ? PWI_EXIT_OK : PWI_EXIT_FAILURE);
 }

@@ -1,8 +1,6 @@
 /* `pawl-bench collective`: how long one all-reduce takes between processes of this machine, beside memcpy in the same run
  * and beside MPI_Allreduce. The first process measures, and copies memory in turns while the others wait for it. */
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +14,6 @@
 #define LARGE ((size_t)4 << 20)
 #define SMALL 1024
 #define BATCH 16 /* operations after which the first process says whether there are more */
-
-enum { LETTER_SIZE = 300, LETTER_PEERS, LETTER_SECONDS, LETTER_ROUNDS };
 
 struct summing {
   const struct pwi_asap_speed *speed;
@@ -131,89 +127,11 @@ static bool run_crew(const struct pwi_command *command, const struct pwi_asap_sp
   return is_fine;
 }
 
-/* --- the command line ----------------------------------------------------------------------------------- */
-
-struct collective_options {
-  struct pwi_asap_speed speed; /* size or peers 0: not given */
-  bool json;
-};
-
-static bool read_option(void *context, int letter, const char *value) {
-  struct collective_options *options = context;
-  switch (letter) {
-  case LETTER_SIZE:
-    return pwi_bench_size(value, &options->speed.size) && options->speed.size % sizeof(float) == 0;
-  case LETTER_PEERS:
-    return pwi_bench_count(value, 1, PWI_ASAP_SPEED_PEERS_MAX, &options->speed.peers);
-  case LETTER_SECONDS:
-    return pwi_bench_positive(value, 60, &options->speed.seconds);
-  case LETTER_ROUNDS:
-    return pwi_bench_count(value, 1, PWI_ASAP_SPEED_ROUNDS_MAX, &options->speed.rounds);
-  default:
-    return options->json = true;
-  }
-}
-
-static double gb_per_s(size_t size, double us) { return (double)size / us / 1e3; }
-
-static void print_json(const struct pwi_command *command, const struct pwi_asap_speed *speed,
-                       const struct pwi_asap_speed_figures *figures) {
-  pwi_cli_print_json(command,
-                     json_pack("{s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:o}", "bench", "collective", "size",
-                               (json_int_t)speed->size, "members", (int)speed->peers + 1, "us", figures->reduce_us,
-                               "memcpy_us", figures->copy_us, "gb_per_s", gb_per_s(speed->size, figures->reduce_us),
-                               "memcpy_gb_per_s", gb_per_s(speed->size, figures->copy_us), "of_memcpy",
-                               figures->copy_us / figures->reduce_us, "mpi_us", pwi_bench_number(figures->mpi_us)));
-}
-
-static void print_row(const struct pwi_asap_speed *speed, const struct pwi_asap_speed_figures *figures) {
-  char mpi[32] = "-";
-  if (!isnan(figures->mpi_us)) snprintf(mpi, sizeof mpi, "%.2f us", figures->mpi_us);
-  printf("%9zu %7" PRIu32 " %12.2f us %10.2f us %9.2fx %9.2f GB/s %14s\n", speed->size, speed->peers + 1,
-         figures->reduce_us, figures->copy_us, figures->copy_us / figures->reduce_us,
-         gb_per_s(speed->size, figures->reduce_us), mpi);
-}
-
-static int measure(const struct pwi_command *command, const struct collective_options *options, size_t size,
-                   uint32_t peers) {
-  struct pwi_asap_speed speed = options->speed;
-  struct pwi_asap_speed_figures figures;
-  speed.size = size;
-  speed.peers = peers;
-  if (!run_crew(command, &speed, &figures)) return PWI_EXIT_FAILURE;
-  figures.mpi_us = pwi_asap_speed_mpi(&speed);
-  if (options->json)
-    print_json(command, &speed, &figures);
-  else
-    print_row(&speed, &figures);
-  fflush(stdout);
-  return PWI_EXIT_OK;
-}
-
 static int run(const struct pwi_command *command, int argc, char **argv) {
-  struct collective_options options = {.speed = {.seconds = 0.5, .rounds = 5}};
-  int exit_code;
-  if (!pwi_bench_read(command, argc, argv, read_option, &options, &exit_code)) return exit_code;
-  if (!options.json) {
-    pwi_bench_print_machine();
-    printf("     size members   all-reduce        memcpy  of memcpy                 MPI_Allreduce\n");
-  }
-  size_t size = options.speed.size;
-  uint32_t peers = options.speed.peers;
-  if (size > 0 || peers > 0) return measure(command, &options, size ? size : LARGE, peers ? peers : 1);
-  exit_code = measure(command, &options, SMALL, 1);
-  return exit_code ? exit_code : measure(command, &options, LARGE, 1);
+  static const struct pwi_asap_speed_case all_reduce = {
+      .what = "all-reduce", .counted = "members", .usual = {{SMALL, 1}, {LARGE, 1}}, .run = run_crew};
+  return pwi_asap_speed_command(command, &all_reduce, argc, argv);
 }
-
-static const struct pwi_cli_option cli_options[] = {
-    {LETTER_SIZE, "size", "S", "bytes of the values, such as 1k or 4m, up to 256m (default: 4m)"},
-    {LETTER_PEERS, "peers", "N", "other processes, up to 63 (default: 1)"},
-    {LETTER_SECONDS, "seconds", "S", "seconds per measurement, up to 60 (default: 0.5)"},
-    {LETTER_ROUNDS, "rounds", "N",
-     "all-reduce and memcpy take turns N times, up to 15; medians are printed (default: 5)"},
-    PWI_CLI_JSON,
-    {0},
-};
 
 const struct pwi_command pwi_command_bench_collective = {
     .name = "collective",
@@ -225,6 +143,6 @@ const struct pwi_command pwi_command_bench_collective = {
             "processes.\n\n"
             "  pawl-bench collective\n"
             "  pawl-bench collective --size 64k --peers 3 --json\n",
-    .options = cli_options,
+    .options = pwi_asap_speed_options,
     .run = run,
 };

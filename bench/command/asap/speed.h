@@ -1,4 +1,4 @@
-/* `pawl-bench reduce`: the time of one reduce, beside memcpy and beside MPI_Allreduce. */
+/* `pawl-bench reduce` and `pawl-bench collective`: the time of one reduce or all-reduce, beside memcpy and beside MPI_Allreduce. */
 #ifndef BENCH_COMMAND_ASAP_SPEED_H
 #define BENCH_COMMAND_ASAP_SPEED_H
 
@@ -19,7 +19,24 @@ struct pwi_asap_speed_figures {
   double mpi_us; /* NaN: not measured */
 };
 
-/* False if it failed, after a message. */
+/* An operation that is measured. */
+struct pwi_asap_speed_case {
+  const char *what;    /* the head of its column */
+  const char *counted; /* "peers" or "members", as the table and the JSON object name the number of processes */
+  struct {
+    size_t size;
+    uint32_t peers;
+  } usual[2]; /* measured if neither --size nor --peers is given */
+  /* False if it failed, after a message. */
+  bool (*run)(const struct pwi_command *command, const struct pwi_asap_speed *speed,
+              struct pwi_asap_speed_figures *figures_out);
+};
+
+/* The command line of both: `pawl-bench reduce` and `pawl-bench collective`. */
+int pwi_asap_speed_command(const struct pwi_command *command, const struct pwi_asap_speed_case *measured, int argc,
+                           char **argv);
+extern const struct pwi_cli_option pwi_asap_speed_options[];
+
 bool pwi_asap_speed_run(const struct pwi_command *command, const struct pwi_asap_speed *speed,
                         struct pwi_asap_speed_figures *figures_out);
 
