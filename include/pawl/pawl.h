@@ -9,6 +9,7 @@
  *   task.h      calls in progress
  *   group.h     sets of processes that advance together
  *   peer.h      sets of processes that share parameters without servers
+ *   item.h      versioned values that these share, with bounded staleness
  *   sketch.h    approximate counts of a very large number of items
  *   policy.h    iterations under a consistency policy
  *   call.h      functions that one node offers and others call
@@ -55,6 +56,7 @@
 #include <pawl/filter.h>
 #include <pawl/group.h>
 #include <pawl/images.h>
+#include <pawl/item.h>
 #include <pawl/job.h>
 #include <pawl/linear.h>
 #include <pawl/log.h>

@@ -40,7 +40,10 @@
   X(REDUCE_NOTIFY_FIRST, "reduce_notify_first", 0, false, "a reduce notifies before it puts the tensors")              \
   X(REDUCE_OLD_SLOT, "reduce_old_slot", 0, false, "a reduce uses a slot again after the graph was regenerated")        \
   X(COLLECTIVE_OLD_PIECE, "collective_old_piece", 0, false, "a collective uses pieces of a former epoch")              \
-  X(COLLECTIVE_NO_RESEND, "collective_no_resend", 0, false, "a collective forgets pieces that a broken link has lost")
+  X(COLLECTIVE_NO_RESEND, "collective_no_resend", 0, false, "a collective forgets pieces that a broken link has lost") \
+  X(ITEM_CLOCK_FIRST, "item_clock_first", 0, false, "the clock of an item is written before its value")                \
+  X(ITEM_BARE_CHECKSUM, "item_bare_checksum", 0, false, "the checksum of an item does not contain its clock")          \
+  X(ITEM_LATE_PUT, "item_late_put", 0, false, "a late put of a dead producer reaches consumers")
 
 enum pwi_planted {
   PWI_PLANTED_NONE,
