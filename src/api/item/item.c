@@ -307,6 +307,7 @@ static pawl_status get_slowly(struct pawl_items *items, uint64_t key, uint64_t n
   }
   pwi_items_wait_end(items->engine, &get.wait);
   pwi_driver_leave(driver);
+  pwi_driver_hurry(driver); /* others may ask this member while it computes */
   return found == PWI_ITEMS_FRESH ? PAWL_OK : explain_get(items, status, key, need);
 }
 

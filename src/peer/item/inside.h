@@ -116,6 +116,7 @@ struct pwi_items {
   _Atomic uint64_t *is_asked;             /* bits by rank of `produces`: a consumer waits */
   _Atomic uint32_t far_count;             /* consumers that must be told of every set */
   _Atomic bool stripes[ITEM_STRIPES];     /* locks by rank of `produces` */
+  _Atomic bool is_blocked;                /* the pump met a lock: the next set must tell */
   struct item_readers readers;
   _Atomic int failed; /* a pawl_status */
   _Atomic uint64_t sets, waits_count;

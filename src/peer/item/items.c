@@ -205,8 +205,8 @@ pawl_status pwi_items_set(struct pwi_items *engine, uint64_t key, const void *va
   if (!status) status = write_cell(engine, rank, value, clock, &is_written);
   if (status || !is_written) return status;
   atomic_fetch_add_explicit(&engine->sets, 1, memory_order_seq_cst); /* and a fence: either side sees the other */
-  *must_tell_out =
-      atomic_load(&engine->far_count) > 0 || (atomic_load(&engine->is_asked[rank / 64]) >> rank % 64 & 1) != 0;
+  *must_tell_out = atomic_load(&engine->far_count) > 0 || atomic_load(&engine->is_blocked) ||
+                   (atomic_load(&engine->is_asked[rank / 64]) >> rank % 64 & 1) != 0;
   return PAWL_OK;
 }
 

@@ -36,14 +36,16 @@ void pwi_item_send_meta(struct pwi_items *engine, struct item_peer *peer) {
 
 /* --- checking ------------------------------------------------------------------------------------------- */
 
-/* Both contradict each other. Members that are opening the context fail; of two that have opened it the later one. */
+/* Both contradict each other. Members that are opening the context fail. Of two that have opened it, and produce the same
+ * key, the later one fails; in any other case this member only ignores the peer. */
 static void contradict(struct pwi_items *engine, struct item_peer *peer, pawl_status status, const char *problem) {
   bool is_later = pwi_channel_self(engine->channel).id > peer->sender.id;
   peer->is_bad = true;
-  if (!engine->is_open || (peer->is_peer_open && is_later)) {
+  if (!engine->is_open || (status == PAWL_EXISTS && peer->is_peer_open && is_later)) {
     pwi_item_fail(engine, status, "%s", problem);
     return;
   }
+  pwi_item_freeze(engine, peer);
   pwi_log(engine->config.log, PAWL_LOG_WARN, "items.refused", "items=%s status=%s why=\"%s\"", engine->name,
           pawl_status_name(status), problem);
 }

@@ -88,6 +88,7 @@ static size_t choose(const struct pwi_items *engine, const struct item_peer *pee
   size_t producers = engine->parameters.producers, first = (size_t)rank * producers, best = SIZE_MAX;
   for (size_t i = first; i < first + producers; i++)
     if (engine->owners[i] == peer->number) return i;
+  if (peer->how == ITEM_FROZEN) return SIZE_MAX; /* keeps what it has */
   for (size_t i = first; i < first + producers && best == SIZE_MAX; i++)
     if (engine->owners[i] == 0) best = i;
   for (size_t i = first; i < first + producers && best == SIZE_MAX; i++) {
@@ -103,7 +104,9 @@ static void leave_place(struct pwi_items *engine, size_t place) {
   engine->owners[place] = 0;
 }
 
-/* A live peer with a higher id gives way, once all members have opened the context. */
+/* A live peer with a higher id gives way. The one with the lower id may be a process that has died and is a member for a
+ * while longer; of two that live, both fail or the later one does (meta.c). Only consumers see that an item has more
+ * producers than several. */
 static size_t resolve(struct pwi_items *engine, const struct item_peer *peer, uint32_t rank) {
   size_t producers = engine->parameters.producers, first = (size_t)rank * producers, highest = SIZE_MAX;
   for (size_t i = first; i < first + producers; i++) {
@@ -111,13 +114,9 @@ static size_t resolve(struct pwi_items *engine, const struct item_peer *peer, ui
                            *before = highest == SIZE_MAX ? peer : owner_of(engine, highest);
     if (owner && owner->sender.id > before->sender.id) highest = i;
   }
-  if (!engine->is_open) {
-    const struct item_peer *other = owner_of(engine, first);
-    pwi_item_fail(engine, PAWL_EXISTS,
-                  "key %" PRIu32 " has more than %zu producer%s: node %" PRIu64 " and node %" PRIu64,
-                  pwi_item_runs_key(&engine->consumes, rank), producers, producers == 1 ? "" : "s",
-                  other ? other->sender.id : pwi_channel_self(engine->channel).id, peer->sender.id);
-  }
+  if (!engine->is_open && producers > 1)
+    pwi_item_fail(engine, PAWL_EXISTS, "key %" PRIu32 " has more than %zu producers; one of them is node %" PRIu64,
+                  pwi_item_runs_key(&engine->consumes, rank), producers, peer->sender.id);
   return highest;
 }
 
@@ -126,7 +125,7 @@ void pwi_item_attach_places(struct pwi_items *engine, struct item_peer *peer) {
   for (uint32_t i = 0; i < peer->in.keys; i++) {
     uint32_t key = pwi_item_runs_key(&peer->in, i), rank = pwi_item_runs_rank(&engine->consumes, key);
     size_t place = choose(engine, peer, rank);
-    if (place == SIZE_MAX) place = resolve(engine, peer, rank);
+    if (place == SIZE_MAX && peer->how != ITEM_FROZEN) place = resolve(engine, peer, rank);
     if (place == SIZE_MAX) continue;
     if (engine->owners[place] != peer->number) {
       leave_place(engine, place);

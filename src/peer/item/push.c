@@ -106,6 +106,7 @@ void pwi_item_push_all(struct pwi_items *engine, struct item_peer *peer) {
 }
 
 void pwi_items_tell(struct pwi_items *engine, uint64_t key, size_t count) {
+  atomic_store(&engine->is_blocked, false);
   for (uint64_t at = key; at < key + count; at++) {
     uint32_t rank = pwi_item_runs_rank(&engine->produces, at);
     if (rank == ITEM_NO_RANK) continue;
@@ -119,10 +120,14 @@ void pwi_items_tell(struct pwi_items *engine, uint64_t key, size_t count) {
     if (peer->is_linked && !peer->is_bad) pwi_item_pump(engine, peer);
 }
 
-/* Copies a cell while its writer does not write; 0 if it does, and will tell again. */
+/* Copies a cell while its writer does not write. Returns 0 if it does: a thread that unlocks after `is_blocked` was set will
+ * tell again. */
 static uint64_t copy_own(struct pwi_items *engine, uint32_t rank, unsigned char *to) {
   _Atomic bool *stripe = &engine->stripes[rank % ITEM_STRIPES];
-  if (atomic_exchange_explicit(stripe, true, memory_order_acquire)) return 0;
+  if (atomic_exchange(stripe, true)) {
+    atomic_store(&engine->is_blocked, true);
+    if (atomic_exchange(stripe, true)) return 0;
+  }
   uint64_t clock = pwi_item_cell_copy(to, pwi_item_own_cell(engine, rank), engine->config.size);
   atomic_store_explicit(stripe, false, memory_order_release);
   return clock;

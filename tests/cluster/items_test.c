@@ -1,0 +1,188 @@
+/* Items in the simulator, scene by scene. */
+#include "base/testing.h"
+#include "sharers.h"
+
+static struct club club;
+
+static void begin(uint32_t count, enum pawl_items_variant variant, bool is_conservative, bool is_shared) {
+  struct pwi_cluster_config config = {
+      .seed = 7, .shared_hosts = is_shared, .checked_hosts = !is_shared, .client_grace_ns = 100 * MS};
+  memset(&club, 0, sizeof club);
+  club.count = count;
+  club.variant = variant;
+  club.is_conservative = is_conservative;
+  club.compute_max = 4 * MS;
+  club_open(&club, &config);
+  cluster_run_while(&club.cluster, club_is_opening, &club, 5 * PWI_SIM_SECOND);
+}
+
+struct goal {
+  uint64_t clock;
+  uint32_t except; /* a member that need not reach it */
+};
+
+static bool is_before(void *context) {
+  const struct goal *goal = context;
+  for (uint32_t i = 0; i < club.count; i++)
+    if (i != goal->except && club.sharers[i].clock < goal->clock) return true;
+  return false;
+}
+
+static void run_until(uint64_t clock, uint32_t except) {
+  struct goal goal = {clock, except};
+  cluster_run_while(&club.cluster, is_before, &goal, 20 * PWI_SIM_SECOND);
+}
+
+static const struct {
+  enum pawl_items_variant variant;
+  bool is_conservative, is_shared;
+} kinds[] = {{PAWL_ITEMS_PUSH, false, true},  {PAWL_ITEMS_PUSH, false, false}, {PAWL_ITEMS_PULL, false, true},
+             {PAWL_ITEMS_PULL, false, false}, {PAWL_ITEMS_PUSH, true, true},   {PAWL_ITEMS_PUSH, true, false}};
+
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+static void test_members_advance_together(void **state) {
+  (void)state;
+  for (size_t k = 0; k < KINDS; k++) {
+    struct pawl_items_state about;
+    begin(4, kinds[k].variant, kinds[k].is_conservative, kinds[k].is_shared);
+    run_until(30, UINT32_MAX);
+    for (uint32_t i = 0; i < 4; i++) {
+      pwi_items_state(club.sharers[i].engine, &about);
+      assert_true(kinds[k].is_shared ? about.near > 0 : about.near == 0); /* there are several shared hosts */
+      assert_int_equal(about.item_bytes, 64);                             /* 40, padded to 48, and 16 */
+      assert_int_equal(about.memory_bytes, 64 * SHARED_KEYS * (4 - about.near));
+      assert_true(about.metadata_bytes < 20000 && about.orphans == 0);
+      if (!kinds[k].is_shared) assert_true(kinds[k].variant == PAWL_ITEMS_PUSH ? about.puts > 0 : about.fetches > 0);
+    }
+    club_close(&club);
+  }
+}
+
+/* The versions of a producer that is gone stay; its items have no producer, until it is back. */
+static void test_a_killed_producer_is_replaced(void **state) {
+  (void)state;
+  for (size_t k = 0; k < KINDS; k++) {
+    begin(3, kinds[k].variant, kinds[k].is_conservative, kinds[k].is_shared);
+    run_until(10, UINT32_MAX);
+    struct sharer *other = &club.sharers[0];
+    uint64_t clock = 0;
+    bool has_any = sharer_try(other, 1, 1, &clock) == PWI_ITEMS_FRESH;
+    pwi_sim_kill(club.cluster.sim, club.sharers[1].client.node);
+    cluster_run_for(&club.cluster, 2 * PWI_SIM_SECOND);
+    assert_false(pwi_items_has_producer(other->engine, 1));
+    assert_true(pwi_items_has_producer(other->engine, 2));
+    if (has_any) assert_int_equal(sharer_try(other, 1, clock + 1, NULL), PWI_ITEMS_FRESH);
+    assert_int_equal(sharer_try(other, 1, club.high + 2, NULL), PWI_ITEMS_STALE);
+    assert_int_equal(pwi_sim_start(club.cluster.sim, club.sharers[1].client.node), PAWL_OK);
+    run_until(club.high + 20, UINT32_MAX);
+    assert_true(pwi_items_has_producer(other->engine, 1));
+    assert_int_equal(sharer_try(other, 1, 1, NULL), PWI_ITEMS_FRESH);
+    club_close(&club);
+  }
+}
+
+/* It sets on, and nobody sees that; the checker would say so. Then it is a member again. */
+static void test_a_producer_that_was_declared_dead_is_not_heard(void **state) {
+  (void)state;
+  for (size_t k = 0; k < KINDS; k++) {
+    begin(3, kinds[k].variant, kinds[k].is_conservative, kinds[k].is_shared);
+    club.slack = 1000;
+    run_until(10, UINT32_MAX);
+    pwi_sim_pause(club.cluster.sim, club.sharers[2].client.node, 1500 * MS);
+    cluster_run_for(&club.cluster, 1200 * MS);
+    assert_false(pwi_items_has_producer(club.sharers[0].engine, 2));
+    uint64_t clock = club.begun[2]; /* in its memory, which near consumers could read */
+    for (uint64_t key = 2; key < 3 * SHARED_KEYS; key += 3) sharer_set(&club.sharers[2], key, clock + 5);
+    assert_int_equal(sharer_try(&club.sharers[0], 2, clock + 6, NULL), PWI_ITEMS_STALE);
+    (void)sharer_try(&club.sharers[1], 2, 1, NULL);
+    club.sharers[2].clock = clock + 6;
+    run_until(club.high + 20, UINT32_MAX);
+    assert_true(pwi_items_has_producer(club.sharers[0].engine, 2));
+    club_close(&club);
+  }
+}
+
+static void test_members_with_other_sizes_fail(void **state) {
+  struct pwi_cluster_config config = {.seed = 3};
+  (void)state;
+  memset(&club, 0, sizeof club);
+  club.count = 2;
+  club.other_size[1] = 48;
+  club_open(&club, &config);
+  cluster_run_while(&club.cluster, club_is_opening, &club, 5 * PWI_SIM_SECOND);
+  for (uint32_t i = 0; i < 2; i++) {
+    assert_int_equal(pwi_items_failure(club.sharers[i].engine), PAWL_MISMATCH);
+    assert_non_null(strstr(pwi_items_problem(club.sharers[i].engine), "items have"));
+  }
+  club_close(&club);
+}
+
+/* --- a member that lies ---------------------------------------------------------------------------------- */
+
+static void lie(struct sharer *liar, uint32_t kind, unsigned number) {
+  unsigned char bytes[256];
+  size_t size = 0;
+  for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(pwi_random_below(liar->client.random, 256));
+  struct pwi_writer writer = pwi_writer_over(bytes, sizeof bytes);
+  struct item_meta meta = {
+      .parameters = liar->engine->parameters, .incarnation = number / 2, .runs = 1, .is_last = true};
+  const struct item_run beyond = {number * 5, 1 + number, 1 + number % 3, 0};
+  switch (number % 4) {
+  case 0: /* noise */
+    size = pwi_random_below(liar->client.random, sizeof bytes);
+    break;
+  case 1:
+    pwi_item_number_encode(number % 2 ? UINT32_MAX : number, bytes);
+    size = ITEM_NUMBER_SIZE;
+    break;
+  case 2:
+    pwi_item_meta_begin(&writer, &meta);
+    pwi_item_meta_run(&writer, &beyond);
+    size = writer.size;
+    break;
+  default:
+    pwi_item_ask_begin(&writer, number % 8 == 3 ? UINT64_MAX : 1, 2);
+    pwi_item_ask_pair(&writer, number, UINT32_MAX);
+    pwi_item_ask_pair(&writer, 0, 1);
+    size = writer.size;
+    break;
+  }
+  for (struct item_peer *peer = liar->engine->peers; peer; peer = peer->next) {
+    if (!peer->is_linked) continue;
+    (void)pwi_channel_send(liar->engine->channel, peer->sender, kind, bytes, size);
+    if (peer->has_copy && number % 3 == 0) /* a torn item, and a notification that nobody expects */
+      (void)!pwi_channel_put(liar->engine->channel, peer->sender, peer->copy, 0, bytes, 24, number + 1, 0);
+  }
+}
+
+/* The others go on while it is there, or once it has restarted. */
+static void test_a_member_that_lies_harms_itself_only(void **state) {
+  (void)state;
+  for (size_t k = 0; k < KINDS; k++)
+    for (uint32_t kind = 0; kind <= ITEM_TAKEN + 1; kind++) {
+      begin(3, kinds[k].variant, kinds[k].is_conservative, kinds[k].is_shared);
+      run_until(5, UINT32_MAX);
+      struct sharer *liar = &club.sharers[1];
+      for (unsigned number = 0; number < 24; number++) {
+        if (liar->engine) lie(liar, kind, number);
+        cluster_run_for(&club.cluster, 3 * MS);
+      }
+      for (uint32_t i = 0; i < 3; i++)
+        if (i != 1) assert_int_equal(pwi_items_failure(club.sharers[i].engine), PAWL_OK);
+      assert_int_equal(pwi_sim_restart(club.cluster.sim, liar->client.node), PAWL_OK);
+      run_until(club.high + 10, UINT32_MAX);
+      club_close(&club);
+    }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_members_advance_together),
+      cmocka_unit_test(test_a_killed_producer_is_replaced),
+      cmocka_unit_test(test_a_producer_that_was_declared_dead_is_not_heard),
+      cmocka_unit_test(test_members_with_other_sizes_fail),
+      cmocka_unit_test(test_a_member_that_lies_harms_itself_only),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
