@@ -66,7 +66,10 @@ static void raise_clock(void *cell, size_t size, uint64_t clock) {
 void pwi_item_cell_write(void *cell, const void *value, size_t size, uint64_t clock,
                          const struct item_between *between) {
   uint64_t *tail = tail_of(cell, size);
-  if (pwi_is_planted(PWI_PLANTED_ITEM_CLOCK_FIRST)) raise_clock(cell, size, clock);
+  if (pwi_is_planted(PWI_PLANTED_ITEM_CLOCK_FIRST)) {
+    raise_clock(cell, size, clock);
+    if (!goes_on(between)) return;
+  }
   if (between) {
     pwi_shared_write(cell, value, size / 2);
     if (!goes_on(between)) return;
