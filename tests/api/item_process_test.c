@@ -3,22 +3,16 @@
  *
  * cost: 20
  */
-#include "scene.h"
+#include "peers_scene.h"
 
 #include <signal.h>
 
 #include "base/hash.h"
-#include "base/memory.h"
-#include "host/children.h"
-#include "host/clock.h"
-#include "net/key.h"
 
 #define KEYS 4
 #define SIZE ((size_t)64 << 10)
 #define SHORT (INT64_C(100000000))
 
-static char key_text[PWI_KEY_TEXT_MAX];
-static struct pawl_session *cluster; /* embedded, with a manager and no servers */
 static int group_number;
 
 struct member {
@@ -29,12 +23,9 @@ struct member {
 
 static void open_member(struct member *member, const char *address, const char *group, const char *how, bool produces) {
   const struct pawl_items_keys all = {0, KEYS, 1}, none = {0, 0, 1};
-  struct pawl_session_options options;
+  struct pawl_session_options options = peer_options(address);
   struct pawl_items_options items;
-  pawl_session_options_init(&options);
   pawl_items_options_init(&items);
-  options.address = address;
-  options.peers_only = true;
   options.tcp_only = strstr(how, "tcp") != NULL;
   items.variant = strstr(how, "pull") ? PAWL_ITEMS_PULL : PAWL_ITEMS_PUSH;
   must(pawl_session_open(&options, &member->session));
@@ -61,16 +52,8 @@ static int run_process(char **argv) {
 }
 
 static struct pwi_child *start_process(const char *group, const char *how) {
-  char address[256], name[64], way[16];
-  snprintf(address, sizeof address, "%s", pawl_session_address(cluster));
-  snprintf(name, sizeof name, "%s", group);
-  snprintf(way, sizeof way, "%s", how);
-  char *const words[] = {"item_process_test", address, name, way, NULL};
-  struct pwi_child_config config = {
-      .path = "/proc/self/exe", .argv = words, .output_fd = PWI_CHILD_OUTPUT_INHERIT, .own_group = true};
-  struct pwi_child *child;
-  must(pwi_child_start(&config, &child));
-  return child;
+  const char *const words[] = {"item_process_test", pawl_session_address(cluster), group, how, NULL};
+  return start_self(words);
 }
 
 /* A whole version; its clock. */
@@ -132,22 +115,6 @@ static void test_a_killed_producer_is_replaced(void **state) {
 static void test_a_stopped_producer_comes_back(void **state) {
   (void)state;
   for (size_t i = 0; i < 4; i++) play(hows[i], false);
-}
-
-static int open_cluster(void **state) {
-  struct pawl_session_options options;
-  (void)state;
-  must(pwi_key_new(key_text));
-  setenv("PAWL_KEY", key_text, 1); /* so that other processes can join */
-  unsetenv("PAWL_ADDRESS");
-  pawl_session_options_init(&options);
-  options.peers_only = true;
-  return pawl_session_open(&options, &cluster);
-}
-
-static int close_cluster(void **state) {
-  (void)state;
-  return pawl_session_close(cluster, PATIENCE);
 }
 
 int main(int argc, char **argv) {

@@ -3,7 +3,7 @@
  *
  * cost: 20
  */
-#include "scene.h"
+#include "peers_scene.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,13 +12,10 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "host/clock.h"
-#include "net/key.h"
 
 #define MEMBERS_MAX 4
 #define SHORT (INT64_C(50000000))
 
-static struct pawl_session *cluster; /* embedded, with a manager and no servers */
 static int group_number;
 
 struct kind {
@@ -53,11 +50,8 @@ struct member {
 /* --- members -------------------------------------------------------------------------------------------- */
 
 static struct pawl_session *open_session(bool is_tcp_only) {
-  struct pawl_session_options options;
+  struct pawl_session_options options = peer_options(pawl_session_address(cluster));
   struct pawl_session *session = NULL;
-  pawl_session_options_init(&options);
-  options.address = pawl_session_address(cluster);
-  options.peers_only = true;
   options.tcp_only = is_tcp_only;
   must(pawl_session_open(&options, &session));
   return session;
@@ -504,25 +498,6 @@ static void test_many_threads_see_whole_versions_that_rise(void **state) {
     assert_int_equal(storm.wrong, 0);
     close_both(&pair);
   }
-}
-
-/* --- the test ------------------------------------------------------------------------------------------- */
-
-static int open_cluster(void **state) {
-  static char key[PWI_KEY_TEXT_MAX];
-  struct pawl_session_options options;
-  (void)state;
-  must(pwi_key_new(key));
-  setenv("PAWL_KEY", key, 1);
-  unsetenv("PAWL_ADDRESS");
-  pawl_session_options_init(&options);
-  options.peers_only = true;
-  return pawl_session_open(&options, &cluster);
-}
-
-static int close_cluster(void **state) {
-  (void)state;
-  return pawl_session_close(cluster, PATIENCE);
 }
 
 int main(void) {

@@ -11,10 +11,10 @@
  *
  * While a member writes an item the others read it, so that they meet every torn state. A violation fails the simulation.
  */
-#ifndef TESTS_CLUSTER_SHARERS_H
-#define TESTS_CLUSTER_SHARERS_H
+#ifndef TESTS_PEERS_SHARERS_H
+#define TESTS_PEERS_SHARERS_H
 
-#include "cluster.h"
+#include "../cluster/cluster.h"
 #include "peer/item/inside.h"
 
 #define SHARERS_MAX 5
