@@ -9,7 +9,7 @@
 #include "host/clock.h"
 #include "net/key.h"
 
-static char key[PWI_KEY_TEXT_MAX];
+static char key_text[PWI_KEY_TEXT_MAX];
 static struct pawl_session *cluster;
 
 static inline struct pawl_session_options peer_options(const char *address) {
@@ -23,8 +23,8 @@ static inline struct pawl_session_options peer_options(const char *address) {
 /* With a rack, or NULL. */
 static inline void open_peer_cluster(const char *rack) {
   struct pawl_session_options options = peer_options(NULL);
-  must(pwi_key_new(key));
-  setenv("PAWL_KEY", key, 1); /* so that other processes can join */
+  must(pwi_key_new(key_text));
+  setenv("PAWL_KEY", key_text, 1); /* so that other processes can join */
   unsetenv("PAWL_ADDRESS");
   options.rack = rack;
   must(pawl_session_open(&options, &cluster));

@@ -225,7 +225,7 @@ static void test_options_that_do_not_fit_together_are_refused(void **state) {
   options = peer_options("192.0.2.1:1");
   options.listen = "192.0.2.1:0";
   must_fail(try_open(&options), PAWL_FORBIDDEN, "pawl key new");
-  setenv("PAWL_KEY", key, 1);
+  setenv("PAWL_KEY", key_text, 1);
 }
 
 /* --- beside groups, in a cluster with servers ----------------------------------------------------------- */
