@@ -228,7 +228,8 @@ bool pwi_driver_wait(struct pwi_driver *driver, struct pwi_event *event, int64_t
 
 /* Polls until a thread wants to enter. A driver that has let others in is not among the counted threads,
  * but wants back in: a thread that gets the gate from it must not stay. */
-static void drive_alone(struct pwi_driver *driver, int64_t deadline) {
+static void drive_alone(struct pwi_driver *driver) {
+  int64_t deadline = PWI_NET_NEVER;
   struct pwi_work *work;
   do {
     if (atomic_load(&driver->wanting) > 0 || !try_as_caller(driver)) return;
@@ -240,6 +241,13 @@ static void drive_alone(struct pwi_driver *driver, int64_t deadline) {
     work = go_out(driver);
     run_work(work);
   } while (work && deadline > 0 && !atomic_load(&driver->is_stopping));
+}
+
+/* Calls come in all the time, and none of them polls the net: waits for its turn like a call, and polls once. */
+static void drive_between(struct pwi_driver *driver) {
+  if (!try_as_caller(driver)) enter_slowly(driver);
+  look(driver, 0);
+  pwi_driver_leave(driver);
 }
 
 /* A driver was active all the time that we rested: sleep until it reports that it leaves. */
@@ -266,7 +274,10 @@ static void *run(void *argument) {
     }
     if (!is_quiet && atomic_load(&driver->looks) != looks) continue;
     pthread_mutex_unlock(&driver->mutex);
-    drive_alone(driver, is_quiet ? PWI_NET_NEVER : 0);
+    if (is_quiet)
+      drive_alone(driver);
+    else if (!atomic_load(&driver->is_driven)) /* a driver polls each time that it is inside */
+      drive_between(driver);
     pthread_mutex_lock(&driver->mutex);
   }
   pthread_mutex_unlock(&driver->mutex);

@@ -3,6 +3,7 @@
 #include "base/testing.h"
 #include "api/driver.h"
 #include "host/clock.h"
+#include "host/pause.h"
 #include "net/net_ops.h"
 
 #define ANSWERS_MAX 64
@@ -280,6 +281,46 @@ static void test_calls_without_a_waiting_thread_poll_the_net_themselves(void **s
   teardown(&fake, &driver);
 }
 
+struct flood {
+  struct fake *fake;
+  pthread_t thread;
+  atomic_bool is_over;
+};
+
+/* Calls that never poll, such as those that return a state: one thread is inside nearly all the time, and the other ones
+ * want to enter. */
+static void *run_flood(void *context) {
+  struct flood *flood = context;
+  while (!atomic_load(&flood->is_over)) {
+    pwi_driver_enter(flood->fake->driver);
+    come_in(flood->fake);
+    for (int i = 0; i < 2000; i++) pwi_host_pause();
+    go_away(flood->fake);
+    pwi_driver_leave(flood->fake->driver);
+  }
+  return NULL;
+}
+
+static void test_a_flood_of_calls_does_not_starve_the_net(void **state) {
+  struct fake fake;
+  struct pwi_driver driver;
+  struct pwi_event event = {0};
+  enum { FLOODS = 3 };
+  struct flood floods[FLOODS];
+  (void)state;
+  setup(&fake, &driver);
+  assert_int_equal(pwi_driver_start(&driver), PAWL_OK);
+  for (int i = 0; i < FLOODS; i++) {
+    floods[i] = (struct flood){.fake = &fake};
+    assert_int_equal(pthread_create(&floods[i].thread, NULL, run_flood, &floods[i]), 0);
+  }
+  ask(&fake, &event, 20);
+  while (!pwi_event_is_set(&event)) sched_yield();
+  for (int i = 0; i < FLOODS; i++) atomic_store(&floods[i].is_over, true);
+  for (int i = 0; i < FLOODS; i++) pthread_join(floods[i].thread, NULL);
+  teardown(&fake, &driver);
+}
+
 struct job {
   struct pwi_work work;
   struct fake *fake;
@@ -375,6 +416,7 @@ int main(void) {
       cmocka_unit_test(test_the_own_thread_drives_while_no_thread_waits),
       cmocka_unit_test(test_the_own_thread_does_not_stay_when_a_driver_has_yielded_to_it),
       cmocka_unit_test(test_calls_without_a_waiting_thread_poll_the_net_themselves),
+      cmocka_unit_test(test_a_flood_of_calls_does_not_starve_the_net),
       cmocka_unit_test(test_work_is_run_outside_the_gate_and_may_wait),
       cmocka_unit_test(test_many_threads_call_and_wait_and_all_come_through),
   };
