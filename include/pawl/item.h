@@ -121,7 +121,9 @@ static inline void pawl_items_options_init(struct pawl_items_options *options) {
  * PAWL_MISMATCH     another member has another size, count or option; pawl_error_text names it
  * PAWL_EXISTS       another member produces one of the keys; pawl_error_text names both. Or this session has a context of
  *                   that name open in the group
- * PAWL_NOT_FOUND    nobody produces a key that this member consumes; pawl_error_text names it
+ * PAWL_NOT_FOUND    nobody produces a key that this member consumes; pawl_error_text names it. While the group lacks a
+ *                   member, or one has closed the context, its keys may find another producer: then this is returned
+ *                   at the deadline, and otherwise at once
  * PAWL_TIMED_OUT    the group is not complete, or a member has not opened the context; pawl_error_text names it
  * PAWL_NODE_GONE, PAWL_LINK_REVOKED   the session has ended for good
  * PAWL_TOO_LARGE, PAWL_OVERFLOW, PAWL_NO_MEMORY, PAWL_NODE_LIMIT, PAWL_NODE_STOPPED */

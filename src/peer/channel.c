@@ -129,6 +129,12 @@ const struct pwi_membership_member *pwi_channel_members(const struct pwi_channel
 
 uint64_t pwi_channel_number(const struct pwi_channel *channel) { return channel->number; }
 
+uint32_t pwi_channel_founders(const struct pwi_channel *channel) {
+  const struct pwi_membership *membership = channel->peers->membership;
+  const struct pwi_membership_group *group = membership ? pwi_membership_group(membership, channel->group) : NULL;
+  return group ? group->size : 0;
+}
+
 uint32_t pwi_channel_rank(const struct pwi_channel *channel) {
   size_t count;
   const struct pwi_membership_member *members = pwi_channel_members(channel, &count);

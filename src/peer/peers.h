@@ -176,6 +176,8 @@ bool pwi_channel_is_linked(const struct pwi_channel *channel, struct pwi_sender 
  * UINT32_MAX if this node is not a member. */
 const struct pwi_membership_member *pwi_channel_members(const struct pwi_channel *channel, size_t *count_out);
 uint64_t pwi_channel_number(const struct pwi_channel *channel);
+uint32_t pwi_channel_founders(
+    const struct pwi_channel *channel); /* members with which the group was complete; 0: unknown */
 uint32_t pwi_channel_rank(const struct pwi_channel *channel);
 struct pwi_sender pwi_channel_self(const struct pwi_channel *channel); /* the own sender id; 0: none now */
 

@@ -265,6 +265,65 @@ static void test_a_get_waits_until_its_deadline(void **state) {
   }
 }
 
+struct own_get {
+  struct pawl_items *items;
+  uint64_t clock;
+  pawl_status status;
+};
+
+static void *run_own_get(void *context) {
+  struct own_get *get = context;
+  unsigned char value[64];
+  get->status = pawl_items_get(get->items, 3, get->clock, 0, PATIENCE, value, NULL);
+  return NULL;
+}
+
+/* Nobody else asks for the item, so only the waiting thread can have the setting one tell it. */
+static void test_a_thread_waits_for_an_item_that_another_thread_sets(void **state) {
+  struct pair pair;
+  unsigned char value[64] = {0};
+  struct pawl_items_state about;
+  (void)state;
+  for (size_t k = 0; k < KINDS; k += 3) {
+    open_producer(&pair, &kinds[k]);
+    for (uint64_t clock = 0; clock < 40; clock += 2) {
+      struct own_get gets[2] = {{.items = pair.items[0], .clock = clock}, {.items = pair.items[0], .clock = clock + 1}};
+      pthread_t threads[2];
+      pawl_items_state(pair.items[0], &about);
+      uint64_t waits = about.waits;
+      for (int i = 0; i < 2; i++) assert_int_equal(pthread_create(&threads[i], NULL, run_own_get, &gets[i]), 0);
+      while (clock % 4 && about.waits < waits + 2) pawl_items_state(pair.items[0], &about);
+      must(pawl_items_set(pair.items[0], 3, value, clock));
+      pthread_join(threads[0], NULL);
+      must(pawl_items_set(pair.items[0], 3, value, clock + 1));
+      pthread_join(threads[1], NULL);
+      for (int i = 0; i < 2; i++) must(gets[i].status);
+    }
+    close_both(&pair);
+  }
+}
+
+/* No call waits, so the gets themselves must see to it that versions arrive. */
+static void test_a_program_may_poll(void **state) {
+  struct pair pair;
+  unsigned char value[64];
+  (void)state;
+  for (size_t k = 0; k < KINDS; k++) {
+    int64_t end = pwi_host_after(PATIENCE);
+    pawl_status status = PAWL_TIMED_OUT;
+    open_producer(&pair, &kinds[k]);
+    for (uint64_t clock = 0; clock < 30; clock++) {
+      fill(value, 64, 3, clock);
+      must(pawl_items_set(pair.items[0], 3, value, clock));
+      do status = pawl_items_get(pair.items[1], 3, clock, 0, 0, value, NULL);
+      while (status == PAWL_TIMED_OUT && pwi_host_now() < end);
+      must(status);
+      assert_true(is_version(value, 64, 3, clock));
+    }
+    close_both(&pair);
+  }
+}
+
 static void test_calls_that_are_wrong_say_so(void **state) {
   struct pair pair;
   unsigned char value[64] = {0};
@@ -379,6 +438,32 @@ static void test_open_checks_what_members_say(void **state) {
   assert_int_equal(pair.members[0].status, PAWL_OUT_OF_SPAN);
   assert_int_equal(pair.members[1].status, PAWL_TIMED_OUT);
   assert_non_null(strstr(pair.members[1].text, "has not opened it"));
+  close_both(&pair);
+}
+
+/* One of the two members that the group began with has left: another one may come and produce its keys. */
+static void test_open_waits_for_a_producer_while_the_group_is_not_complete(void **state) {
+  struct pair pair;
+  struct opening late = {.consumes = {0, 10, 1}, .count = 10, .timeout = SHORT};
+  (void)state;
+  open_producer(&pair, &kinds[1]);
+  pawl_items_close(pair.items[1]);
+  pawl_items_close(pair.items[0]);
+  pair.items[0] = pair.items[1] = NULL;
+  pawl_peers_leave(pair.members[0].peers);
+  pair.members[0].peers = NULL;
+  late.member = &pair.members[1];
+  late.items = &pair.items[1];
+  pair.members[1].context = &late;
+  int64_t end = pwi_host_after(PATIENCE);
+  struct pawl_peers_state about = {.size = 2};
+  while (about.size == 2 && pwi_host_now() < end) pawl_peers_state(pair.members[1].peers, &about);
+  run_open(&pair.members[1]);
+  assert_int_equal(pair.members[1].status, PAWL_NOT_FOUND);
+  assert_non_null(strstr(pair.members[1].text, "deadline passed; key 0 has no producer"));
+  struct opening again[2] = {{.produces = {0, 10, 1}}, {.consumes = {0, 10, 1}}};
+  open_both(&pair, again);
+  check_all(pair.members, 2, &kinds[1]);
   close_both(&pair);
 }
 
@@ -504,10 +589,13 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_gets_return_versions_that_are_new_enough),
       cmocka_unit_test(test_a_get_waits_until_its_deadline),
+      cmocka_unit_test(test_a_thread_waits_for_an_item_that_another_thread_sets),
+      cmocka_unit_test(test_a_program_may_poll),
       cmocka_unit_test(test_calls_that_are_wrong_say_so),
       cmocka_unit_test(test_slack_is_of_the_call_the_item_or_the_context),
       cmocka_unit_test(test_work_per_clock),
       cmocka_unit_test(test_open_checks_what_members_say),
+      cmocka_unit_test(test_open_waits_for_a_producer_while_the_group_is_not_complete),
       cmocka_unit_test(test_two_producers_of_one_item),
       cmocka_unit_test(test_a_producer_that_closes_is_replaced),
       cmocka_unit_test(test_many_threads_see_whole_versions_that_rise),

@@ -103,6 +103,51 @@ static void test_a_producer_that_was_declared_dead_is_not_heard(void **state) {
   }
 }
 
+/* A member that opens the context while nobody produces some of its keys waits for them. */
+static void test_opening_waits_for_a_producer_that_is_being_replaced(void **state) {
+  (void)state;
+  for (size_t k = 0; k < KINDS; k++) {
+    begin(3, kinds[k].variant, kinds[k].is_conservative, kinds[k].is_shared);
+    run_until(5, UINT32_MAX);
+    pwi_sim_kill(club.cluster.sim, club.sharers[1].client.node);
+    cluster_run_for(&club.cluster, 2 * PWI_SIM_SECOND);
+    assert_int_equal(pwi_sim_restart(club.cluster.sim, club.sharers[2].client.node), PAWL_OK);
+    cluster_run_for(&club.cluster, 2 * PWI_SIM_SECOND);
+    const struct pwi_items *waiting = club.sharers[2].engine;
+    char text[128];
+    assert_true(waiting && !pwi_items_is_open(waiting) && !pwi_items_failure(waiting));
+    assert_int_equal(pwi_items_explain(waiting, text, sizeof text), PAWL_NOT_FOUND);
+    assert_string_equal(text, "key 1 has no producer");
+    assert_int_equal(pwi_sim_start(club.cluster.sim, club.sharers[1].client.node), PAWL_OK);
+    run_until(club.high + 5, UINT32_MAX);
+    club_close(&club);
+  }
+}
+
+/* The pump meets the lock of a thread that sets an item. Whatever that set returns, it must tell, because nobody else
+ * pumps again. */
+static void test_a_set_that_has_held_up_the_pump_tells(void **state) {
+  bool must_tell;
+  (void)state;
+  begin(2, PAWL_ITEMS_PUSH, false, false);
+  run_until(5, UINT32_MAX);
+  struct sharer *sharer = &club.sharers[0];
+  for (uint32_t i = 0; i < 2; i++) club.is_still[i] = true;
+  cluster_run_for(&club.cluster, PWI_SIM_SECOND);
+  unsigned char value[VALUE_MAX] = {0};
+  atomic_store(&sharer->engine->stripes[0], true); /* as if another thread wrote the first item */
+  pwi_items_tell(sharer->engine, 0, 1);
+  assert_int_equal(sharer->engine->peers->dirty.count, 1);
+  atomic_store(&sharer->engine->stripes[0], false);
+  assert_int_equal(pwi_items_set(sharer->engine, 0, value, 0, &must_tell), PAWL_INVALID); /* the clock goes back */
+  assert_true(must_tell);
+  pwi_items_tell(sharer->engine, 0, 1);
+  assert_int_equal(sharer->engine->peers->dirty.count, 0);
+  assert_int_equal(pwi_items_set(sharer->engine, 0, value, 0, &must_tell), PAWL_INVALID);
+  assert_false(must_tell);
+  club_close(&club);
+}
+
 static void test_members_with_other_sizes_fail(void **state) {
   struct pwi_cluster_config config = {.seed = 3};
   (void)state;
@@ -181,6 +226,8 @@ int main(void) {
       cmocka_unit_test(test_members_advance_together),
       cmocka_unit_test(test_a_killed_producer_is_replaced),
       cmocka_unit_test(test_a_producer_that_was_declared_dead_is_not_heard),
+      cmocka_unit_test(test_opening_waits_for_a_producer_that_is_being_replaced),
+      cmocka_unit_test(test_a_set_that_has_held_up_the_pump_tells),
       cmocka_unit_test(test_members_with_other_sizes_fail),
       cmocka_unit_test(test_a_member_that_lies_harms_itself_only),
   };

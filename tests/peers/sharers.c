@@ -22,6 +22,21 @@ static void broken(const struct sharer *sharer, const char *what, uint64_t key, 
                (unsigned long long)key, what, (unsigned long long)value);
 }
 
+static void enter(const struct sharer *sharer) {
+  if (sharer->club->entered) sharer->club->entered(sharer);
+}
+
+static void leave(const struct sharer *sharer) {
+  if (sharer->club->left) sharer->club->left(sharer);
+}
+
+/* A call has failed: as a program that closes the context then. */
+static void refused(struct sharer *sharer, const char *what, uint64_t key, pawl_status status) {
+  if (!sharer->club->may_fail || status != PAWL_NO_MEMORY) broken(sharer, what, key, (uint64_t)-status);
+  sharer->status = status;
+  sharer->must_close = sharer->engine != NULL;
+}
+
 /* --- values --------------------------------------------------------------------------------------------- */
 
 static void make_value(const struct club *club, unsigned char *value, uint64_t process, uint64_t key, uint64_t clock) {
@@ -134,7 +149,8 @@ static bool read_on(struct sharer *sharer) {
     }
     if (!sharer->is_waiting) pwi_items_wait_begin(sharer->engine, &sharer->wait);
     sharer->is_waiting = true;
-    if (pwi_items_ask(sharer->engine, &sharer->wait)) broken(sharer, "cannot ask", sharer->wait.key, 0);
+    pawl_status status = pwi_items_ask(sharer->engine, &sharer->wait);
+    if (status) refused(sharer, "cannot ask", sharer->wait.key, status);
     return false;
   }
   return true;
@@ -158,9 +174,10 @@ static void begin_step(struct sharer *sharer) {
   if (club->variant == PAWL_ITEMS_PULL || club->is_conservative) {
     const struct pawl_items_keys some = {pwi_random_below(sharer->client.random, club->count), SHARED_KEYS,
                                          club->count};
-    if (pwi_random_below(sharer->client.random, 4) == 0 &&
-        pwi_items_prefetch(sharer->engine, &some, sharer->clock, PAWL_ITEMS_SLACK))
-      broken(sharer, "cannot prefetch", some.start, 0);
+    pawl_status status = PAWL_OK;
+    if (pwi_random_below(sharer->client.random, 4) == 0)
+      status = pwi_items_prefetch(sharer->engine, &some, sharer->clock, PAWL_ITEMS_SLACK);
+    if (status) refused(sharer, "cannot prefetch", some.start, status);
   }
   sharer->wait_left = 3;
   go_on(sharer);
@@ -201,8 +218,10 @@ static void open_engine(struct sharer *sharer) {
   sharer->process = ++club->last_process;
   sharer->clock = club->high; /* as a program that resumes */
   sharer->wait_left = 0;
+  enter(sharer);
   pawl_status status = pwi_items_create(&config, &sharer->engine, problem);
-  if (status) broken(sharer, "cannot open", 0, (uint64_t)-status);
+  leave(sharer);
+  if (status) refused(sharer, "cannot open", 0, status);
   memset(sharer->last, 0, sizeof sharer->last);
   memset(sharer->out, 0, sizeof sharer->out);
 }
@@ -212,24 +231,16 @@ static void end_wait(struct sharer *sharer) {
   sharer->is_waiting = false;
 }
 
-/* A member that opens while no producer of a key is in the group tries again, as a program would. */
+/* A program that cannot go on for lack of memory closes the context. */
 static void look_at_engine(struct sharer *sharer) {
-  struct pwi_items *engine = sharer->engine;
-  pawl_status failure = pwi_items_failure(engine);
-  if (failure && !sharer->must_close) {
-    sharer->status = failure;
-    if (failure == PAWL_NOT_FOUND) sharer->must_close = true;
+  if (pwi_items_failure(sharer->engine) && !sharer->must_close) {
+    sharer->status = pwi_items_failure(sharer->engine);
+    sharer->must_close = sharer->status == PAWL_NO_MEMORY;
   }
-  if (sharer->must_close && !sharer->is_closed) {
-    end_wait(sharer);
-    pwi_items_close(engine, sharer->is_closing);
-    sharer->is_closing = true;
-  }
-  if (sharer->is_closed && failure == PAWL_NOT_FOUND) {
-    pwi_items_destroy(engine);
-    sharer->engine = NULL;
-    sharer->club->reopened++;
-  }
+  if (!sharer->must_close || sharer->is_closed) return;
+  end_wait(sharer);
+  pwi_items_close(sharer->engine, sharer->is_closing);
+  sharer->is_closing = true;
 }
 
 /* --- nodes ---------------------------------------------------------------------------------------------- */
@@ -294,9 +305,10 @@ static void tick(struct sharer *sharer) {
   note_owner(sharer);
   bool is_renewed = sharer_id(sharer).id != 0 && sharer_id(sharer).id != sharer->joined_as.id;
   if (is_renewed && !sharer->is_asking) join(sharer);
-  if (!sharer->engine && is_complete(sharer) && !sharer->is_closed) open_engine(sharer);
+  if (!sharer->engine && is_complete(sharer) && !sharer->status) open_engine(sharer);
+  enter(sharer);
   if (sharer->engine) look_at_engine(sharer);
-  if (!sharer->engine) sharer->is_closed = false;
+  leave(sharer);
   pwi_cluster_timer(&sharer->client, TICK, TIMER_TICK);
 }
 
@@ -306,7 +318,11 @@ static void timer(void *context, uint64_t cookie) {
     (void)pwi_sim_restart(sharer->club->cluster.sim, sharer->client.node);
     return;
   }
-  if (cookie == TIMER_TICK) tick(sharer);
+  if (cookie == TIMER_TICK) {
+    tick(sharer);
+    return;
+  }
+  enter(sharer);
   if (cookie == TIMER_STEP) begin_step(sharer);
   if (cookie == TIMER_WAKE) {
     sharer->is_woken = false;
@@ -318,6 +334,7 @@ static void timer(void *context, uint64_t cookie) {
       go_on(sharer);
     }
   }
+  leave(sharer);
 }
 
 static void started(void *context) {
@@ -338,6 +355,7 @@ static void stopped(void *context) {
   sharer->group.id = sharer->joined_as.id = 0;
   sharer->is_asking = sharer->is_waiting = sharer->is_woken = sharer->dies = sharer->is_closed = false;
   sharer->must_close = sharer->is_closing = false;
+  sharer->status = PAWL_OK;
   sharer->wait_left = sharer->steps = 0;
 }
 
@@ -380,4 +398,26 @@ bool club_is_opening(void *context) {
     if (!sharer->engine || (!pwi_items_is_open(sharer->engine) && !pwi_items_failure(sharer->engine))) return true;
   }
   return false;
+}
+
+void club_print(const struct club *club) {
+  for (uint32_t i = 0; i < club->count; i++) {
+    const struct sharer *sharer = &club->sharers[i];
+    print_message("node %u id=%llu open=%d clock=%llu left=%llu waiting=%d key=%llu need=%llu failed=%d\n", i,
+                  (unsigned long long)sharer_id(sharer).id, sharer->engine && sharer->engine->is_open,
+                  (unsigned long long)sharer->clock, (unsigned long long)sharer->wait_left, sharer->is_waiting,
+                  (unsigned long long)sharer->wait.key, (unsigned long long)sharer->wait.need,
+                  sharer->engine ? pwi_items_failure(sharer->engine) : 0);
+    if (!sharer->engine) continue;
+    for (const struct item_peer *peer = sharer->engine->peers; peer; peer = peer->next)
+      print_message(
+          "    peer %llu member=%d linked=%d gone=%d bad=%d told=%d how=%d owned=%u attach=%d share=%d attached=%u "
+          "copy=%d dirty=%u moving=%u wanted=%u fetching=%u asked=%llu\n",
+          (unsigned long long)peer->sender.id, peer->is_member, peer->is_linked, peer->is_gone, peer->is_bad,
+          peer->is_told, (int)peer->how, peer->owned, peer->must_attach, peer->must_share, peer->attached,
+          peer->has_copy, peer->dirty.count, peer->moving, peer->wanted.count, peer->fetching.count,
+          (unsigned long long)(peer->asked && sharer->wait.key / club->count < peer->in.keys
+                                   ? peer->asked[sharer->wait.key / club->count]
+                                   : 0));
+  }
 }

@@ -69,15 +69,18 @@ struct club {
   int64_t compute_max;
   double die_chance;          /* in the middle of a set */
   bool is_still[SHARERS_MAX]; /* this member sets nothing */
-  uint64_t owners[OWNERS];    /* index + 1 of the member that has, or had, a sender id */
+  bool may_fail;              /* calls may return PAWL_NO_MEMORY: the member then closes the context */
+  void (*entered)(const struct sharer *sharer); /* around all that calls the engine; NULL: nothing to do */
+  void (*left)(const struct sharer *sharer);
+  uint64_t owners[OWNERS]; /* index + 1 of the member that has, or had, a sender id */
   uint64_t last_process;
   uint64_t begun[SHARED_ALL];  /* clock + 1 of the last set of each key */
   uint64_t setter[SHARED_ALL]; /* its process */
   uint64_t high;               /* the highest clock of any member */
-  uint64_t reads, torn, deaths, reopened;
+  uint64_t reads, torn, deaths;
 };
 
-/* Adds the nodes; `club` has its fields up to `is_still` set. */
+/* Adds the nodes; `club` has its fields up to `left` set. */
 void club_open(struct club *club, const struct pwi_cluster_config *config);
 void club_close(struct club *club);
 
@@ -88,5 +91,7 @@ struct pwi_sender sharer_id(const struct sharer *sharer);
 
 /* For pwi_sim_run_while: a member that is up has not opened the context. */
 bool club_is_opening(void *club);
+
+void club_print(const struct club *club);
 
 #endif

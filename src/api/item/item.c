@@ -126,9 +126,9 @@ static pawl_status await_open(struct pawl_items *items, int64_t deadline) {
     if (!status && deadline != PWI_NET_NEVER && pwi_net_now(driver->net) >= deadline) status = PAWL_TIMED_OUT;
     if (!status) wait_event(items, &items->event, deadline);
   }
-  if (status == PAWL_TIMED_OUT) pwi_items_explain(items->engine, text, sizeof text);
+  if (status == PAWL_TIMED_OUT) status = pwi_items_explain(items->engine, text, sizeof text);
   pwi_driver_leave(driver);
-  if (status == PAWL_TIMED_OUT) return pwi_error(status, "open items %s: deadline passed; %s", items->name, text);
+  if (text[0]) return pwi_error(status, "open items %s: deadline passed; %s", items->name, text);
   return status ? fail(items, status) : PAWL_OK;
 }
 
@@ -208,10 +208,10 @@ pawl_status pawl_items_set_range(struct pawl_items *items, uint64_t first, size_
   for (; set < count && !status; set++) {
     const char *value = (const char *)values + set * items->size;
     status = pwi_items_set(items->engine, first + set, value, clock, &must_tell);
-    if (status) break;
     if (must_tell && told_from == SIZE_MAX) told_from = set;
+    if (status) break;
   }
-  if (told_from != SIZE_MAX) tell(items, first + told_from, set - told_from);
+  if (told_from != SIZE_MAX) tell(items, first + told_from, set - told_from + (status ? 1 : 0));
   return status ? explain_set(items, status, first + set, clock) : PAWL_OK;
 }
 
@@ -219,9 +219,8 @@ pawl_status pawl_items_set(struct pawl_items *items, uint64_t key, const void *v
   bool must_tell;
   if (!items || !value) return pwi_error(PAWL_INVALID, "set an item: items or value is NULL");
   pawl_status status = pwi_items_set(items->engine, key, value, clock, &must_tell);
-  if (status) return explain_set(items, status, key, clock);
   if (must_tell) tell(items, key, 1);
-  return PAWL_OK;
+  return status ? explain_set(items, status, key, clock) : PAWL_OK;
 }
 
 /* --- getting -------------------------------------------------------------------------------------------- */
@@ -284,12 +283,14 @@ static pawl_status explain_get(const struct pawl_items *items, pawl_status statu
   return fail(items, status);
 }
 
+/* A get that must not wait is told of what has arrived, so that a program which polls sees the item some time. */
 static pawl_status get_slowly(struct pawl_items *items, uint64_t key, uint64_t need, const struct attempt *attempt,
                               int64_t deadline) {
   struct pwi_driver *driver = driver_of(items);
   struct waiting_get get = {.wait = {.key = key, .need = need, .wake = wake_get, .context = &get}, .driver = driver};
   enum pwi_items_found found = PWI_ITEMS_STALE;
   pawl_status status = PAWL_OK;
+  bool has_waited = false;
   pwi_items_count_wait(items->engine);
   pwi_driver_enter(driver);
   pwi_items_wait_begin(items->engine, &get.wait);
@@ -297,7 +298,12 @@ static pawl_status get_slowly(struct pawl_items *items, uint64_t key, uint64_t n
     atomic_store(&get.event.is_set, false);
     status = pwi_items_ask(items->engine, &get.wait);
     if (!status) status = look_at_get(items, key, deadline);
+    if (status && !has_waited) {
+      pwi_driver_look(driver);
+      found = try_once(items, key, need, attempt);
+    }
     if (status) break;
+    has_waited = true;
     pwi_driver_leave(driver);
     (void)pwi_driver_wait(driver, &get.event, deadline);
     found = try_once(items, key, need, attempt);

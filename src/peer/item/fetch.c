@@ -45,13 +45,14 @@ static pawl_status ask_peer(struct pwi_items *engine, struct item_peer *peer, ui
   return status;
 }
 
-/* All producers of the item that can be asked now; a peer that is attached later is asked then. */
+/* All producers of the item that can be asked now; a peer that is attached later is asked then. This member may be one of
+ * them: another thread will set the item. */
 pawl_status pwi_items_ask(struct pwi_items *engine, const struct pwi_items_wait *wait) {
   pawl_status status = PAWL_OK;
+  uint32_t own = pwi_item_runs_rank(&engine->produces, wait->key);
+  if (own != ITEM_NO_RANK) pwi_item_serve(engine, own);
   for (struct item_peer *peer = engine->peers; peer && !status; peer = peer->next) {
-    if (!peer->is_linked || peer->is_bad || (peer->how != ITEM_NEAR && peer->how != ITEM_FAR) || peer->must_attach)
-      continue;
-    uint32_t rank = pwi_item_runs_rank(&peer->in, wait->key);
+    uint32_t rank = pwi_item_is_attached(peer) ? pwi_item_runs_rank(&peer->in, wait->key) : ITEM_NO_RANK;
     if (rank != ITEM_NO_RANK) status = ask_peer(engine, peer, rank, wait->need);
   }
   pwi_item_sweep(engine);
@@ -102,8 +103,12 @@ static uint32_t follow(const struct pwi_items *engine, const struct item_peer *p
 
 static bool fetch_some(struct pwi_items *engine, struct item_peer *peer) {
   uint32_t first = pwi_item_next_mark(&peer->wanted);
-  struct item_buffer *buffer = first == ITEM_NO_RANK ? NULL : pwi_item_buffer_take(engine, peer);
-  if (!buffer) return false;
+  if (first == ITEM_NO_RANK) return false;
+  struct item_buffer *buffer = pwi_item_buffer_take(engine, peer);
+  if (!buffer) {
+    pwi_item_try_later(engine, peer, peer->moving > 0 ? PAWL_QUEUE_FULL : PAWL_NO_MEMORY);
+    return false;
+  }
   uint32_t shown = pwi_item_runs_rank(&peer->produces, pwi_item_runs_key(&peer->in, first));
   buffer->is_get = true;
   buffer->first = first;
@@ -111,15 +116,16 @@ static bool fetch_some(struct pwi_items *engine, struct item_peer *peer) {
   pawl_status status = pwi_channel_get(engine->channel, peer->sender, peer->shown, (uint64_t)shown * engine->stride,
                                        buffer->bytes, buffer->count * engine->stride, buffer->cookie);
   for (uint32_t i = first; !status && i < first + buffer->count; i++) {
-    if (!pwi_item_mark(&peer->fetching, peer->in.keys, i)) continue; /* it may be fetched twice */
+    if (!pwi_item_mark(&peer->fetching, peer->in.keys, i)) pwi_item_try_later(engine, peer, PAWL_NO_MEMORY);
     pwi_item_unmark(&peer->wanted, i);
   }
   if (status) pwi_item_buffer_give(engine, pwi_item_buffer_done(engine, buffer->cookie));
+  pwi_item_try_later(engine, peer, status);
   return status == PAWL_OK;
 }
 
 void pwi_item_fetch(struct pwi_items *engine, struct item_peer *peer) {
-  if (!is_pulled(engine, peer) || peer->must_attach) return;
+  if (!is_pulled(engine, peer) || !pwi_item_is_attached(peer)) return;
   while (fetch_some(engine, peer)) {
   }
   if (!peer->is_closing || peer->wanted.count > 0 || peer->fetching.count > 0) return;
@@ -206,7 +212,7 @@ pawl_status pwi_items_prefetch(struct pwi_items *engine, const struct pawl_items
   pawl_status status = PAWL_OK;
   for (struct item_peer *peer = engine->peers; peer && !status; peer = peer->next) {
     struct asking_run run = {0};
-    if (!peer->is_linked || peer->is_bad || peer->how != ITEM_FAR || peer->must_attach) continue;
+    if (!pwi_item_is_attached(peer) || peer->how != ITEM_FAR) continue;
     if (pwi_item_is_push(engine) && !engine->config.is_conservative) continue;
     for (uint64_t i = 0; i < keys->count && !status; i++) {
       uint64_t key = keys->start + i * (keys->stride ? keys->stride : 1),

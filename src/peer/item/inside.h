@@ -32,12 +32,13 @@ enum item_how {
   ITEM_FROZEN,  /* in a copy here, of a peer that is gone */
 };
 
-/* Memory of places: one of the three, or none. */
+/* Memory of places: one of the first three, or none. */
 struct item_memory {
   struct pwi_window window;
   struct pwi_region *region;
   unsigned char *block;
-  size_t bytes; /* of region or block */
+  size_t bytes;              /* of region or block */
+  struct item_retired *note; /* with which it will be retired: that must not fail for lack of memory */
 };
 
 struct item_retired {
@@ -139,6 +140,12 @@ struct pwi_items {
 
 #define ITEM_OWNER_SELF UINT16_MAX
 
+/* On the present link; with an earlier one everything that the peer had shared has ended. */
+static inline bool pwi_item_is_attached(const struct item_peer *peer) {
+  return peer->is_linked && !peer->is_bad && !peer->must_attach && peer->shown_size > 0 &&
+         (peer->how == ITEM_NEAR || peer->how == ITEM_FAR);
+}
+
 static inline unsigned char *pwi_item_own_cell(const struct pwi_items *engine, uint32_t rank) {
   return engine->cells + (size_t)rank * engine->stride;
 }
@@ -149,6 +156,10 @@ static inline bool pwi_item_is_push(const struct pwi_items *engine) {
 
 /* items.c */
 void pwi_item_fail(struct pwi_items *engine, pawl_status status, const char *format, ...) PAWL_PRINTF(3, 4);
+/* An operation with the peer has returned this. After PAWL_QUEUE_FULL `writable` or `done` tries again, and after
+ * PAWL_NOT_FOUND the next link. Nobody would try again without memory, so the context fails. Any other error is that of
+ * the peer, which has shared something else than it said. */
+void pwi_item_try_later(struct pwi_items *engine, struct item_peer *peer, pawl_status status);
 struct item_peer *pwi_item_find(const struct pwi_items *engine, uint64_t id);
 void pwi_item_say_number(struct pwi_items *engine, const struct item_peer *peer, uint32_t kind, uint32_t number);
 void pwi_item_advance(struct pwi_items *engine); /* does all that can be done now */
@@ -177,8 +188,8 @@ void pwi_item_sweep(struct pwi_items *engine); /* frees retired memory that nobo
 void pwi_item_memory_free(struct pwi_items *engine, struct item_memory *memory);
 /* Where the rank of `in` is; NULL: nowhere. */
 const unsigned char *pwi_item_place(const struct pwi_items *engine, const struct item_peer *peer, uint32_t rank);
-uint32_t pwi_item_missing(
-    const struct pwi_items *engine); /* a rank of `consumes` without a place; ITEM_NO_RANK: none */
+/* A rank of `consumes` without a place; ITEM_NO_RANK: none. */
+uint32_t pwi_item_missing(const struct pwi_items *engine);
 
 /* push.c: the producer's side */
 void pwi_item_hear_ask(struct pwi_items *engine, struct item_peer *peer, const void *bytes, size_t size);

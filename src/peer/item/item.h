@@ -62,8 +62,8 @@ bool pwi_items_is_open(const struct pwi_items *engine);
 pawl_status pwi_items_failure(const struct pwi_items *engine);
 const char *pwi_items_problem(const struct pwi_items *engine); /* of a failure, for people */
 
-/* What opening waits for, such as "waits for node 7". */
-void pwi_items_explain(const struct pwi_items *engine, char *text, size_t size);
+/* What opening waits for, such as "waits for node 7". PAWL_TIMED_OUT; PAWL_NOT_FOUND: for a producer of a key. */
+pawl_status pwi_items_explain(const struct pwi_items *engine, char *text, size_t size);
 
 void pwi_items_state(const struct pwi_items *engine, struct pawl_items_state *state_out);
 
@@ -87,8 +87,8 @@ enum pwi_items_found pwi_items_try_view(struct pwi_items *engine, uint64_t key, 
 /* PAWL_OK or PAWL_CANCELLED. */
 pawl_status pwi_items_release(struct pwi_items *engine, struct pawl_items_view *view);
 
-/* Writes a version. `must_tell_out`: call pwi_items_tell for the key soon. PAWL_NOT_FOUND, PAWL_INVALID (the clock goes
- * back), or the failure of the context. */
+/* Writes a version. `must_tell_out`: call pwi_items_tell for the key soon, whatever this returns: the engine may have met
+ * the lock of this call. PAWL_NOT_FOUND, PAWL_INVALID (the clock goes back), or the failure of the context. */
 PAWL_MUST_USE pawl_status pwi_items_set(struct pwi_items *engine, uint64_t key, const void *value, uint64_t clock,
                                         bool *must_tell_out);
 

@@ -41,6 +41,13 @@ void pwi_item_fail(struct pwi_items *engine, pawl_status status, const char *for
   pwi_item_wake_all(engine);
 }
 
+void pwi_item_try_later(struct pwi_items *engine, struct item_peer *peer, pawl_status status) {
+  if (status == PAWL_NO_MEMORY || status == PAWL_TOO_LARGE || status == PAWL_OVERFLOW)
+    pwi_item_fail(engine, status, "cannot exchange items with node %" PRIu64, peer->sender.id);
+  else if (status && status != PAWL_QUEUE_FULL && status != PAWL_NOT_FOUND)
+    peer->is_bad = true;
+}
+
 pawl_status pwi_items_failure(const struct pwi_items *engine) { return (pawl_status)atomic_load(&engine->failed); }
 const char *pwi_items_problem(const struct pwi_items *engine) { return engine->problem; }
 bool pwi_items_is_open(const struct pwi_items *engine) { return engine->is_open; }
@@ -202,12 +209,15 @@ pawl_status pwi_items_set(struct pwi_items *engine, uint64_t key, const void *va
   if (rank == ITEM_NO_RANK) return PAWL_NOT_FOUND;
   if (clock > PAWL_ITEMS_CLOCK_MAX) return PAWL_INVALID;
   pawl_status status = pwi_items_failure(engine);
-  if (!status) status = write_cell(engine, rank, value, clock, &is_written);
-  if (status || !is_written) return status;
-  atomic_fetch_add_explicit(&engine->sets, 1, memory_order_seq_cst); /* and a fence: either side sees the other */
-  *must_tell_out = atomic_load(&engine->far_count) > 0 || atomic_load(&engine->is_blocked) ||
-                   (atomic_load(&engine->is_asked[rank / 64]) >> rank % 64 & 1) != 0;
-  return PAWL_OK;
+  if (status) return status;
+  status = write_cell(engine, rank, value, clock, &is_written);
+  atomic_fetch_add_explicit(&engine->sets, is_written,
+                            memory_order_seq_cst); /* and a fence: either side sees the other */
+  *must_tell_out = atomic_load(&engine->is_blocked);
+  if (is_written && !*must_tell_out)
+    *must_tell_out =
+        atomic_load(&engine->far_count) > 0 || (atomic_load(&engine->is_asked[rank / 64]) >> rank % 64 & 1) != 0;
+  return status;
 }
 
 static uint32_t *make_slacks(struct pwi_items *engine) {

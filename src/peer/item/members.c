@@ -120,12 +120,22 @@ static const struct item_peer *find_missing(const struct pwi_items *engine) {
   return NULL;
 }
 
+/* A member has left or closed the context, so that another one may come and produce its keys. */
+static bool is_incomplete(const struct pwi_items *engine) {
+  size_t count;
+  (void)pwi_channel_members(engine->channel, &count);
+  for (const struct item_peer *peer = engine->peers; peer; peer = peer->next)
+    if (peer->is_member && peer->is_gone) return true;
+  return count < pwi_channel_founders(engine->channel);
+}
+
 void pwi_item_look_open(struct pwi_items *engine) {
   if (engine->failed || pwi_channel_rank(engine->channel) == UINT32_MAX || find_missing(engine)) return;
   uint32_t missing = pwi_item_missing(engine);
   if (missing != ITEM_NO_RANK) {
-    pwi_item_fail(engine, PAWL_NOT_FOUND, "key %" PRIu32 " has no producer",
-                  pwi_item_runs_key(&engine->consumes, missing));
+    if (!is_incomplete(engine))
+      pwi_item_fail(engine, PAWL_NOT_FOUND, "key %" PRIu32 " has no producer",
+                    pwi_item_runs_key(&engine->consumes, missing));
     return;
   }
   engine->is_open = true;
@@ -134,20 +144,28 @@ void pwi_item_look_open(struct pwi_items *engine) {
   pwi_item_wake_all(engine);
 }
 
-void pwi_items_explain(const struct pwi_items *engine, char *text, size_t size) {
+pawl_status pwi_items_explain(const struct pwi_items *engine, char *text, size_t size) {
   const struct item_peer *peer = find_missing(engine);
-  if (pwi_channel_rank(engine->channel) == UINT32_MAX)
+  uint32_t missing = pwi_item_missing(engine);
+  if (pwi_channel_rank(engine->channel) == UINT32_MAX) {
     snprintf(text, size, "this session is not a member at present");
-  else if (!peer)
+  } else if (!peer && missing != ITEM_NO_RANK) {
+    snprintf(text, size, "key %" PRIu32 " has no producer", pwi_item_runs_key(&engine->consumes, missing));
+    return PAWL_NOT_FOUND;
+  } else if (!peer) {
     snprintf(text, size, "all members have answered");
-  else if (!peer->is_told)
+  } else if (!peer->is_told) {
     snprintf(text, size, "node %" PRIu64 " has not opened it%s", peer->sender.id, peer->is_linked ? " completely" : "");
-  else
+  } else {
     snprintf(text, size, "waits for the memory of node %" PRIu64, peer->sender.id);
+  }
+  return PAWL_TIMED_OUT;
 }
 
+/* A session that is over is not a member either: threads that wait look at it. */
 static void changed(void *self) {
   struct pwi_items *engine = self;
+  if (pwi_channel_rank(engine->channel) == UINT32_MAX) pwi_item_wake_all(engine);
   pwi_item_look_at_members(engine);
   pwi_item_advance(engine);
 }

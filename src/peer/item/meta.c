@@ -8,7 +8,7 @@
 /* --- sending -------------------------------------------------------------------------------------------- */
 
 /* One message with up to ITEM_META_RUNS runs of one list. */
-static void send_part(struct pwi_items *engine, struct item_peer *peer, const struct item_runs *runs, size_t from,
+static bool send_part(struct pwi_items *engine, struct item_peer *peer, const struct item_runs *runs, size_t from,
                       bool is_consumed, bool is_last) {
   size_t count = runs->count - from < ITEM_META_RUNS ? runs->count - from : ITEM_META_RUNS;
   struct item_meta meta = {.parameters = engine->parameters,
@@ -20,18 +20,22 @@ static void send_part(struct pwi_items *engine, struct item_peer *peer, const st
   pwi_writer_reset(&engine->writer);
   pwi_item_meta_begin(&engine->writer, &meta);
   for (size_t i = from; i < from + count; i++) pwi_item_meta_run(&engine->writer, &runs->runs[i]);
-  if (engine->writer.status)
+  if (engine->writer.status) {
     pwi_item_fail(engine, engine->writer.status, "no memory for the keys of this member");
-  else
-    (void)pwi_channel_send(engine->channel, peer->sender, ITEM_META, engine->writer.data, engine->writer.size);
+    return false;
+  }
+  return pwi_channel_send(engine->channel, peer->sender, ITEM_META, engine->writer.data, engine->writer.size) ==
+         PAWL_OK;
 }
 
+/* All parts or not the last one: a peer must not take some of the keys for all of them. */
 void pwi_item_send_meta(struct pwi_items *engine, struct item_peer *peer) {
-  for (size_t i = 0; i < engine->produces.count; i += ITEM_META_RUNS)
-    send_part(engine, peer, &engine->produces, i, false, false);
-  for (size_t i = 0; i < engine->consumes.count; i += ITEM_META_RUNS)
-    send_part(engine, peer, &engine->consumes, i, true, false);
-  send_part(engine, peer, &engine->consumes, engine->consumes.count, true, true);
+  bool is_sent = true;
+  for (size_t i = 0; i < engine->produces.count && is_sent; i += ITEM_META_RUNS)
+    is_sent = send_part(engine, peer, &engine->produces, i, false, false);
+  for (size_t i = 0; i < engine->consumes.count && is_sent; i += ITEM_META_RUNS)
+    is_sent = send_part(engine, peer, &engine->consumes, i, true, false);
+  if (is_sent) (void)!send_part(engine, peer, &engine->consumes, engine->consumes.count, true, true);
 }
 
 /* --- checking ------------------------------------------------------------------------------------------- */

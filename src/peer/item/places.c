@@ -18,6 +18,7 @@ void pwi_item_memory_free(struct pwi_items *engine, struct item_memory *memory) 
   pwi_net_remote_unmap(&memory->window);
   if (memory->region && engine->is_closed) pwi_net_region_close(engine->config.net, memory->region);
   pwi_free(memory->block);
+  pwi_free(memory->note);
   *memory = (struct item_memory){0};
 }
 
@@ -25,20 +26,19 @@ static void free_now(struct pwi_items *engine, struct item_memory *memory) {
   pwi_net_remote_unmap(&memory->window);
   pwi_net_region_close(engine->config.net, memory->region);
   pwi_free(memory->block);
+  pwi_free(memory->note);
   *memory = (struct item_memory){0};
 }
 
-/* No place is in the memory any more. Without memory for the note it waits for readers here; they are quick, except for
- * views. */
+/* No place is in the memory any more. */
 void pwi_item_retire(struct pwi_items *engine, struct item_memory *memory) {
   uint64_t readers = pwi_item_readers_inside(&engine->readers, UINT64_MAX);
-  if (!memory->window.memory && !memory->region && !memory->block) return;
-  struct item_retired *retired = readers ? pwi_alloc_zero(1, sizeof *retired) : NULL;
-  if (!retired) {
-    while (readers) readers = pwi_item_readers_inside(&engine->readers, readers);
+  struct item_retired *retired = memory->note;
+  if (readers == 0 || !retired) {
     free_now(engine, memory);
     return;
   }
+  memory->note = NULL;
   *retired = (struct item_retired){engine->retired, *memory, readers};
   engine->retired = retired;
   *memory = (struct item_memory){0};
@@ -178,15 +178,28 @@ static void copy_cells(struct pwi_items *engine, const struct item_peer *peer, s
   }
 }
 
+static bool make_note(struct item_memory *memory) {
+  memory->note = pwi_alloc_zero(1, sizeof *memory->note);
+  return memory->note != NULL;
+}
+
+static pawl_status make_block(struct pwi_items *engine, const struct item_peer *peer, struct item_memory *memory) {
+  memory->bytes = peer->in.keys * engine->stride;
+  if (make_note(memory)) memory->block = pwi_alloc_zero(peer->in.keys, engine->stride);
+  if (memory->block) return PAWL_OK;
+  free_now(engine, memory);
+  return PAWL_NO_MEMORY;
+}
+
 static pawl_status make_copy(struct pwi_items *engine, const struct item_peer *peer, struct item_memory *memory) {
   if (engine->stride > SIZE_MAX / 2 / peer->in.keys) return PAWL_OVERFLOW;
+  if (!pwi_item_is_push(engine)) return make_block(engine, peer, memory);
+  if (!make_note(memory)) return PAWL_NO_MEMORY;
   memory->bytes = peer->in.keys * engine->stride;
-  if (!pwi_item_is_push(engine)) {
-    memory->block = pwi_alloc_zero(peer->in.keys, engine->stride);
-    return memory->block ? PAWL_OK : PAWL_NO_MEMORY;
-  }
   pawl_status status = pwi_net_region_open(engine->config.net, memory->bytes, &memory->region);
-  if (status) memory->region = NULL;
+  if (!status) return PAWL_OK;
+  memory->region = NULL;
+  free_now(engine, memory);
   return status;
 }
 
@@ -202,7 +215,7 @@ static void move_to(struct pwi_items *engine, struct item_peer *peer, struct ite
 static bool attach_near(struct pwi_items *engine, struct item_peer *peer) {
   struct item_memory memory = {0};
   if (pwi_channel_map(engine->channel, peer->sender, peer->shown, &memory.window)) return false;
-  if (!memory.window.memory || memory.window.size < peer->produces.keys * engine->stride) {
+  if (!memory.window.memory || memory.window.size < peer->produces.keys * engine->stride || !make_note(&memory)) {
     pwi_net_remote_unmap(&memory.window);
     return false;
   }
@@ -235,7 +248,10 @@ void pwi_item_attach(struct pwi_items *engine, struct item_peer *peer) {
     pwi_item_say_number(engine, peer, ITEM_ATTACHED, is_near ? 1 : 2);
   }
   if (peer->how == ITEM_FAR && peer->must_share) {
-    if (pwi_channel_share(engine->channel, peer->sender, ITEM_TAG_COPY, peer->memory.region, PWI_ACCESS_WRITE)) return;
+    pawl_status status =
+        pwi_channel_share(engine->channel, peer->sender, ITEM_TAG_COPY, peer->memory.region, PWI_ACCESS_WRITE);
+    pwi_item_try_later(engine, peer, status);
+    if (status) return;
     peer->must_share = false;
   }
   peer->must_attach = false;
@@ -273,9 +289,7 @@ void pwi_item_freeze(struct pwi_items *engine, struct item_peer *peer) {
     peer->how = ITEM_FROZEN;
     return;
   }
-  memory.bytes = peer->in.keys * engine->stride;
-  memory.block = pwi_alloc_zero(peer->in.keys, engine->stride);
-  if (memory.block) copy_cells(engine, peer, &memory); /* without memory the items are as if never set */
+  if (!make_block(engine, peer, &memory)) copy_cells(engine, peer, &memory); /* or else as if never set */
   move_to(engine, peer, &memory, ITEM_FROZEN);
   hand_over(engine, peer);
   pwi_item_wake_all(engine);

@@ -5,7 +5,8 @@
  * lock, so only landing can tear it.
  *
  * ASKS. A consumer that waits says for which clock. The producer remembers that, sets the item's bit for the threads that
- * set, and looks at the clock again: so either the setting thread sees the bit, or the engine sees the clock. */
+ * set, and looks at the clock again: so either the setting thread sees the bit, or the engine sees the clock. Threads of
+ * this member that wait for an item which another thread will set count as consumers that have asked. */
 #include "base/memory.h"
 #include "peer/item/inside.h"
 
@@ -47,15 +48,29 @@ static void answer(struct pwi_items *engine, struct item_peer *peer, uint32_t ra
     pwi_item_fail(engine, PAWL_NO_MEMORY, "no memory for items to send");
 }
 
+/* Returns true if a thread of this member waits for a later clock. */
+static bool wake_own(struct pwi_items *engine, uint32_t key, uint64_t clock) {
+  bool is_any = false;
+  for (struct pwi_items_wait *wait = engine->waits.next, *next; wait != &engine->waits; wait = next) {
+    next = wait->next;
+    if (wait->key != key) continue;
+    if (wait->need <= clock)
+      wait->wake(wait->context);
+    else
+      is_any = true;
+  }
+  return is_any;
+}
+
 /* Answers all consumers of an item that its clock satisfies. */
 void pwi_item_serve(struct pwi_items *engine, uint32_t rank) {
   uint32_t key = pwi_item_runs_key(&engine->produces, rank);
   uint64_t clock;
   bool is_any;
   do {
-    is_any = false;
     set_bit(engine, rank, false);
     clock = own_clock(engine, rank);
+    is_any = wake_own(engine, key, clock);
     for (struct item_peer *peer = engine->peers; peer; peer = peer->next) {
       uint32_t out = peer->asks ? pwi_item_runs_rank(&peer->out, key) : ITEM_NO_RANK;
       if (out == ITEM_NO_RANK || peer->asks[out] == 0) continue;
@@ -158,7 +173,10 @@ static bool put_some(struct pwi_items *engine, struct item_peer *peer) {
   if (first == ITEM_NO_RANK) return false;
   bool is_many = most == 0 || (first + most < peer->out.keys && pwi_item_is_marked(&peer->dirty, first + most));
   struct item_buffer *buffer = is_many ? pwi_item_buffer_take(engine, peer) : NULL;
-  if (is_many && !buffer && most == 0) return false;
+  if (is_many && !buffer && most == 0) {
+    pwi_item_try_later(engine, peer, peer->moving > 0 ? PAWL_QUEUE_FULL : PAWL_NO_MEMORY);
+    return false;
+  }
   unsigned char *bytes = buffer ? buffer->bytes : small;
   uint32_t count = gather(engine, peer, first, buffer ? engine->buffer_cells : most, bytes, &notify);
   pawl_status status =
@@ -168,6 +186,7 @@ static bool put_some(struct pwi_items *engine, struct item_peer *peer) {
   if (status) {
     if (buffer) pwi_item_buffer_give(engine, pwi_item_buffer_done(engine, buffer->cookie));
     if (count == 0) peer->dirty.cursor = first + 1 < peer->out.keys ? first + 1 : 0; /* one that is being written */
+    pwi_item_try_later(engine, peer, status);
     return false;
   }
   for (uint32_t i = first; i < first + count; i++) pwi_item_unmark(&peer->dirty, i);
@@ -178,9 +197,12 @@ static bool put_some(struct pwi_items *engine, struct item_peer *peer) {
 }
 
 void pwi_item_pump(struct pwi_items *engine, struct item_peer *peer) {
-  if (peer->out.keys > 0 && peer->is_told && !peer->is_shown && engine->shown)
-    peer->is_shown =
-        pwi_channel_share(engine->channel, peer->sender, ITEM_TAG_SHOWN, engine->shown, PWI_ACCESS_READ) == PAWL_OK;
+  if (peer->out.keys > 0 && peer->is_told && !peer->is_shown && engine->shown) {
+    pawl_status status =
+        pwi_channel_share(engine->channel, peer->sender, ITEM_TAG_SHOWN, engine->shown, PWI_ACCESS_READ);
+    peer->is_shown = status == PAWL_OK;
+    pwi_item_try_later(engine, peer, status);
+  }
   while (peer->has_copy && put_some(engine, peer)) {
   }
 }
@@ -209,7 +231,9 @@ bool pwi_item_is_delivered(struct pwi_items *engine, struct item_peer *peer) {
   if (!is_taken(engine, peer) || peer->dirty.count > 0 || peer->moving > 0) return false;
   if (peer->must_fence && !peer->fence) {
     uint64_t cookie = ++engine->last_cookie;
-    if (pwi_channel_fence(engine->channel, peer->sender, cookie)) return false;
+    pawl_status status = pwi_channel_fence(engine->channel, peer->sender, cookie);
+    pwi_item_try_later(engine, peer, status);
+    if (status) return false;
     peer->fence = cookie;
     peer->must_fence = false;
   }
