@@ -163,64 +163,6 @@ static void test_members_with_other_sizes_fail(void **state) {
   club_close(&club);
 }
 
-/* --- a member that lies ---------------------------------------------------------------------------------- */
-
-static void lie(struct sharer *liar, uint32_t kind, unsigned number) {
-  unsigned char bytes[256];
-  size_t size = 0;
-  for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(pwi_random_below(liar->client.random, 256));
-  struct pwi_writer writer = pwi_writer_over(bytes, sizeof bytes);
-  struct item_meta meta = {
-      .parameters = liar->engine->parameters, .incarnation = number / 2, .runs = 1, .is_last = true};
-  const struct item_run beyond = {number * 5, 1 + number, 1 + number % 3, 0};
-  switch (number % 4) {
-  case 0: /* noise */
-    size = pwi_random_below(liar->client.random, sizeof bytes);
-    break;
-  case 1:
-    pwi_item_number_encode(number % 2 ? UINT32_MAX : number, bytes);
-    size = ITEM_NUMBER_SIZE;
-    break;
-  case 2:
-    pwi_item_meta_begin(&writer, &meta);
-    pwi_item_meta_run(&writer, &beyond);
-    size = writer.size;
-    break;
-  default:
-    pwi_item_ask_begin(&writer, number % 8 == 3 ? UINT64_MAX : 1, 2);
-    pwi_item_ask_pair(&writer, number, UINT32_MAX);
-    pwi_item_ask_pair(&writer, 0, 1);
-    size = writer.size;
-    break;
-  }
-  for (struct item_peer *peer = liar->engine->peers; peer; peer = peer->next) {
-    if (!peer->is_linked) continue;
-    (void)pwi_channel_send(liar->engine->channel, peer->sender, kind, bytes, size);
-    if (peer->has_copy && number % 3 == 0) /* a torn item, and a notification that nobody expects */
-      (void)!pwi_channel_put(liar->engine->channel, peer->sender, peer->copy, 0, bytes, 24, number + 1, 0);
-  }
-}
-
-/* The others go on while it is there, or once it has restarted. */
-static void test_a_member_that_lies_harms_itself_only(void **state) {
-  (void)state;
-  for (size_t k = 0; k < KINDS; k++)
-    for (uint32_t kind = 0; kind <= ITEM_TAKEN + 1; kind++) {
-      begin(3, kinds[k].variant, kinds[k].is_conservative, kinds[k].is_shared);
-      run_until(5, UINT32_MAX);
-      struct sharer *liar = &club.sharers[1];
-      for (unsigned number = 0; number < 24; number++) {
-        if (liar->engine) lie(liar, kind, number);
-        cluster_run_for(&club.cluster, 3 * MS);
-      }
-      for (uint32_t i = 0; i < 3; i++)
-        if (i != 1) assert_int_equal(pwi_items_failure(club.sharers[i].engine), PAWL_OK);
-      assert_int_equal(pwi_sim_restart(club.cluster.sim, liar->client.node), PAWL_OK);
-      run_until(club.high + 10, UINT32_MAX);
-      club_close(&club);
-    }
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_members_advance_together),
@@ -229,7 +171,6 @@ int main(void) {
       cmocka_unit_test(test_opening_waits_for_a_producer_that_is_being_replaced),
       cmocka_unit_test(test_a_set_that_has_held_up_the_pump_tells),
       cmocka_unit_test(test_members_with_other_sizes_fail),
-      cmocka_unit_test(test_a_member_that_lies_harms_itself_only),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
