@@ -109,9 +109,9 @@ static inline void pawl_items_options_init(struct pawl_items_options *options) {
 }
 
 /* Opens a context of items. All members of the group open it, with the same name (letters, digits, '.', '_' and '-'),
- * size, count and options except for `slack`. `produces` and `consumes` are lists of key ranges in any order; a key must
- * not be in one list twice. Either may be empty. An item that a member produces can be read by it without being in
- * `consumes`.
+ * size, count and options except for `slack`. `produces` and `consumes` are lists of key ranges in any order; a key
+ * must not be in one list twice. Either may be empty. An item that a member produces can be read by it without being
+ * in `consumes`.
  *
  * Waits until the group is complete and all members have told one another what they produce and consume. Members that
  * join later open the context likewise. `options` may be NULL.
@@ -119,8 +119,8 @@ static inline void pawl_items_options_init(struct pawl_items_options *options) {
  * PAWL_INVALID      an argument is malformed, or a list has a key twice
  * PAWL_OUT_OF_SPAN  a key is not below count
  * PAWL_MISMATCH     another member has another size, count or option; pawl_error_text names it
- * PAWL_EXISTS       another member produces one of the keys; pawl_error_text names both. Or this session has a context of
- *                   that name open in the group
+ * PAWL_EXISTS       another member produces one of the keys; pawl_error_text names both. Or this session has a context
+ *                   of that name open in the group
  * PAWL_NOT_FOUND    nobody produces a key that this member consumes; pawl_error_text names it. While the group lacks a
  *                   member, or one has closed the context, its keys may find another producer: then this is returned
  *                   at the deadline, and otherwise at once
@@ -219,8 +219,8 @@ struct pawl_items_state {
 /* Never fails, sends nothing and does not wait. */
 PAWL_API void pawl_items_state(const struct pawl_items *items, struct pawl_items_state *state_out);
 
-/* Delivers the last versions to consumers on other hosts, for at most two seconds, and frees the context; no view may be
- * in use. Consumers keep these versions. Call it before pawl_peers_leave. NULL is allowed. */
+/* Delivers the last versions to consumers on other hosts, for at most two seconds, and frees the context; no view may
+ * be in use. Consumers keep these versions. Call it before pawl_peers_leave. NULL is allowed. */
 PAWL_API void pawl_items_close(struct pawl_items *items);
 
 #ifdef __cplusplus

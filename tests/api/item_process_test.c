@@ -1,5 +1,5 @@
-/* Items between processes that are stopped and killed, over each transport: a producer in the middle of its sets is killed
- * and replaced, and one that stands still until it was declared dead comes back.
+/* Items between processes that are stopped and killed, over each transport: a producer in the middle of its
+ * sets is killed and replaced, and one that stands still until it was declared dead comes back.
  *
  * cost: 20
  */

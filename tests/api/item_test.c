@@ -1,5 +1,5 @@
-/* Items between sessions, over each transport and in each variant: what a get returns, what open refuses, many threads,
- * views, ranges.
+/* Items between sessions, over each transport and in each variant: what a get returns, what open refuses,
+ * many threads, views, ranges.
  *
  * cost: 20
  */

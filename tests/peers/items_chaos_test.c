@@ -1,6 +1,7 @@
-/* Items under faults: links break and fall silent, members are cut off, stand still, die, also in the middle of a set, and
- * come back, and are declared dead while they live. Every get returns a version that was set and is new enough
- * (sharers.h), and once the faults are over all members go on together. The test finds bugs that are planted on purpose.
+/* Items under faults: links break and fall silent, members are cut off, stand still, die, also in the middle
+ * of a set, and come back, and are declared dead while they live. Every get returns a version that was set
+ * and is new enough (sharers.h), and once the faults are over all members go on together. The test finds
+ * bugs that are planted on purpose.
  *
  * planted: yes
  * cost: 60

@@ -1,9 +1,10 @@
-/* A member that lies: it opens the context like any other, and then sends messages, shares memory and puts items that no
- * member sends, or tells of other keys and sizes whenever it is linked anew. Others may lose its items, and nothing else:
- * they never fail, read no version that was not set, and go on with it once it has been started again.
+/* A member that lies: it opens the context like any other, and then sends messages, shares memory and puts
+ * items that no member sends, or tells of other keys and sizes whenever it is linked anew. Others may lose
+ * its items, and nothing else: they never fail, read no version that was not set, and go on with it once it
+ * has been started again.
  *
- * The liar is the member that joined last. One that claims keys of a later member would have them: of two producers that
- * have opened the context the earlier one stays. */
+ * The liar is the member that joined last. One that claims keys of a later member would have them: of two
+ * producers that have opened the context the earlier one stays. */
 #include "base/testing.h"
 #include "peer/inside.h"
 #include "sharers.h"

@@ -1,9 +1,9 @@
-/* The n-th allocation that the engine of one member makes fails: at opening, while it shares items, when a member is lost
- * and replaced, and at closing. The member goes on, or fails with PAWL_NO_MEMORY, closes the context and starts again. The
- * others go on in any case, and nothing leaks.
+/* The n-th allocation that the engine of one member makes fails: at opening, while it shares items, when a
+ * member is lost and replaced, and at closing. The member goes on, or fails with PAWL_NO_MEMORY, closes the
+ * context and starts again. The others go on in any case, and nothing leaks.
  *
- * Only allocations of that engine count, with those of the peers and the net that it causes. So everything that calls
- * the engine is wrapped. */
+ * Only allocations of that engine count, with those of the peers and the net that it causes. So everything
+ * that calls the engine is wrapped. */
 #include "base/memory.h"
 #include "base/testing.h"
 #include "peer/inside.h"

@@ -1,15 +1,16 @@
-/* Members of a context of items in the simulator: applications that set their items, wait for those of others, and check
- * every version that they read.
+/* Members of a context of items in the simulator: applications that set their items, wait for those of
+ * others, and check every version that they read.
  *
- * Member i produces the keys i, i + count, i + 2 count, …, and all members consume all keys. A value names its writer, key
- * and clock, and all its bytes follow from them. So the checker knows from what members have set, and not from the engine,
- * what may be read:
+ * Member i produces the keys i, i + count, i + 2 count, …, and all members consume all keys. A value names
+ * its writer, key and clock, and all its bytes follow from them. So the checker knows from what members have
+ * set, and not from the engine, what may be read:
  *
  *   - a version is whole, was set by that process, with the clock that the get returns, which is as new as was asked for;
  *   - of one process the clocks that a member reads never fall, and after a process its predecessors are not seen again;
  *   - once a member knows that a producer is out of the group, it reads nothing that the producer set after that.
  *
- * While a member writes an item the others read it, so that they meet every torn state. A violation fails the simulation.
+ * While a member writes an item the others read it, so that they meet every torn state. A violation fails
+ * the simulation.
  */
 #ifndef TESTS_PEERS_SHARERS_H
 #define TESTS_PEERS_SHARERS_H

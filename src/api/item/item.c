@@ -1,5 +1,5 @@
-/* Items: <pawl/item.h>. The engine is an actor inside the session's gate. Gets that are satisfied, and sets of which nobody
- * on another host must be told, never enter it. */
+/* Items: <pawl/item.h>. The engine is an actor inside the session's gate. Gets that are satisfied, and sets
+ * of which nobody on another host must be told, never enter it. */
 #include "api/item/item.h"
 
 #include <inttypes.h>

@@ -24,8 +24,8 @@ static uint64_t seal(uint64_t hash, uint64_t clock) {
   return pwi_mix64(hash ^ pwi_mix64(clock + UINT64_C(0x9e3779b97f4a7c15))) | 1;
 }
 
-/* Large values are copied by memcpy, which is twice as fast as word by word, as the data planes do with puts. The copy may
- * be torn, and the checksum tells. ThreadSanitizer would take it for a mistake. */
+/* Large values are copied by memcpy, which is twice as fast as word by word, as the data planes do with
+ * puts. The copy may be torn, and the checksum tells. ThreadSanitizer would take it for a mistake. */
 static void copy_in(void *shared, const void *from, size_t size) {
 #if defined(__SANITIZE_THREAD__)
   pwi_shared_write(shared, from, size);

@@ -26,8 +26,8 @@ static inline uint64_t pwi_item_cell_clock(const void *cell, size_t size) {
                          __ATOMIC_ACQUIRE);
 }
 
-/* `between`, which may be NULL, is called when a part of the version is written, and when all but the clock is. False:
- * the writer stops there, as if it were killed. For tests. */
+/* `between`, which may be NULL, is called when a part of the version is written, and when all but the clock
+ * is. False: the writer stops there, as if it were killed. For tests. */
 struct item_between {
   bool (*call)(void *context);
   void *context;
@@ -42,8 +42,8 @@ uint64_t pwi_item_cell_read(const void *cell, size_t size, void *value_out);
 /* The checksum of the value where it is, if it is one version of that clock; 0: it is not. */
 uint64_t pwi_item_cell_check(const void *cell, size_t size, uint64_t clock);
 
-/* Copies a whole version between cells. Returns its clock + 1, or 0 and leaves `to` as it was, unless the cells are large:
- * then `to` may be torn. */
+/* Copies a whole version between cells. Returns its clock + 1, or 0 and leaves `to` as it was, unless the
+ * cells are large: then `to` may be torn. */
 uint64_t pwi_item_cell_copy(void *to, const void *from, size_t size);
 
 #endif

@@ -1,7 +1,8 @@
 /* The consumer's side: waits, asks, and what is fetched from far producers (Lapser, 3.2.2.B).
  *
- * With PULL a wait first fetches the item: all waits of one item share that. If the producer does not have the clock yet,
- * the wait asks, and fetches again when the producer says WAKE. With PUSH, and from a near producer, a wait only asks. */
+ * With PULL a wait first fetches the item: all waits of one item share that. If the producer does not have
+ * the clock yet, the wait asks, and fetches again when the producer says WAKE. With PUSH, and from a near
+ * producer, a wait only asks. */
 #include "base/memory.h"
 #include "peer/item/inside.h"
 
@@ -45,8 +46,8 @@ static pawl_status ask_peer(struct pwi_items *engine, struct item_peer *peer, ui
   return status;
 }
 
-/* All producers of the item that can be asked now; a peer that is attached later is asked then. This member may be one of
- * them: another thread will set the item. */
+/* All producers of the item that can be asked now; a peer that is attached later is asked then. This member
+ * may be one of them: another thread will set the item. */
 pawl_status pwi_items_ask(struct pwi_items *engine, const struct pwi_items_wait *wait) {
   pawl_status status = PAWL_OK;
   uint32_t own = pwi_item_runs_rank(&engine->produces, wait->key);

@@ -156,9 +156,9 @@ static inline bool pwi_item_is_push(const struct pwi_items *engine) {
 
 /* items.c */
 void pwi_item_fail(struct pwi_items *engine, pawl_status status, const char *format, ...) PAWL_PRINTF(3, 4);
-/* An operation with the peer has returned this. After PAWL_QUEUE_FULL `writable` or `done` tries again, and after
- * PAWL_NOT_FOUND the next link. Nobody would try again without memory, so the context fails. Any other error is that of
- * the peer, which has shared something else than it said. */
+/* An operation with the peer has returned this. After PAWL_QUEUE_FULL `writable` or `done` tries again, and
+ * after PAWL_NOT_FOUND the next link. Nobody would try again without memory, so the context fails. Any other
+ * error is that of the peer, which has shared something else than it said. */
 void pwi_item_try_later(struct pwi_items *engine, struct item_peer *peer, pawl_status status);
 struct item_peer *pwi_item_find(const struct pwi_items *engine, uint64_t id);
 void pwi_item_say_number(struct pwi_items *engine, const struct item_peer *peer, uint32_t kind, uint32_t number);

@@ -1,22 +1,22 @@
-/* The engine of items (docs/items.md): versioned values with one producer and any number of consumers (Lapser, chapter
- * 3). <pawl/item.h> is the contract for users.
+/* The engine of items (docs/items.md): versioned values with one producer and any number of consumers
+ * (Lapser, chapter 3). <pawl/item.h> is the contract for users.
  *
- * An engine is a part of the client's actor and uses one channel, "item/NAME". When two members are linked they tell each
- * other what they produce and consume (META), and each computes what it produces for the other, and what it consumes of
- * it. A producer then shows the region with its items to the consumer. A consumer that can map the region reads it in
- * place: it is *near*. Any other is *far*: it has a region of its own into which the producer puts items (PUSH), or
- * memory into which it fetches them (PULL).
+ * An engine is a part of the client's actor and uses one channel, "item/NAME". When two members are linked
+ * they tell each other what they produce and consume (META), and each computes what it produces for the
+ * other, and what it consumes of it. A producer then shows the region with its items to the consumer. A
+ * consumer that can map the region reads it in place: it is *near*. Any other is *far*: it has a region of
+ * its own into which the producer puts items (PUSH), or memory into which it fetches them (PULL).
  *
- * READING. For each consumed item the engine has a *place*: where its present version lies, in the memory of a near
- * producer, in that of this member, or in a *frozen* copy of what a lost producer had written. Places change inside the
- * actor; threads read them outside of it. Memory that places have left is freed when no thread that could have seen it is
- * still reading (readers.h).
+ * READING. For each consumed item the engine has a *place*: where its present version lies, in the memory of
+ * a near producer, in that of this member, or in a *frozen* copy of what a lost producer had written. Places
+ * change inside the actor; threads read them outside of it. Memory that places have left is freed when no
+ * thread that could have seen it is still reading (readers.h).
  *
- * WAITING. A get that no place satisfies is a *wait*: it asks the producer, once for all waits of an item, and the
- * producer answers when the item has the clock. Nobody is told of items for which nobody waits.
+ * WAITING. A get that no place satisfies is a *wait*: it asks the producer, once for all waits of an item,
+ * and the producer answers when the item has the clock. Nobody is told of items for which nobody waits.
  *
- * Threads: functions under "any thread" may be called at any time between create and close. All others belong to the
- * actor.
+ * Threads: functions under "any thread" may be called at any time between create and close. All others
+ * belong to the actor.
  */
 #ifndef PWI_PEER_ITEM_ITEM_H
 #define PWI_PEER_ITEM_ITEM_H
@@ -50,8 +50,8 @@ struct pwi_items_config {
 
 #define PWI_ITEMS_PROBLEM_MAX 256
 
-/* PAWL_INVALID, PAWL_OUT_OF_SPAN (`problem` says which key), PAWL_TOO_LARGE, PAWL_OVERFLOW, PAWL_EXISTS, PAWL_NODE_LIMIT,
- * PAWL_NO_MEMORY. */
+/* PAWL_INVALID, PAWL_OUT_OF_SPAN (`problem` says which key), PAWL_TOO_LARGE, PAWL_OVERFLOW, PAWL_EXISTS,
+ * PAWL_NODE_LIMIT, PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_items_create(const struct pwi_items_config *config, struct pwi_items **engine_out,
                                            char problem[PWI_ITEMS_PROBLEM_MAX]);
 
@@ -87,8 +87,9 @@ enum pwi_items_found pwi_items_try_view(struct pwi_items *engine, uint64_t key, 
 /* PAWL_OK or PAWL_CANCELLED. */
 pawl_status pwi_items_release(struct pwi_items *engine, struct pawl_items_view *view);
 
-/* Writes a version. `must_tell_out`: call pwi_items_tell for the key soon, whatever this returns: the engine may have met
- * the lock of this call. PAWL_NOT_FOUND, PAWL_INVALID (the clock goes back), or the failure of the context. */
+/* Writes a version. `must_tell_out`: call pwi_items_tell for the key soon, whatever this returns: the engine
+ * may have met the lock of this call. PAWL_NOT_FOUND, PAWL_INVALID (the clock goes back), or the failure of
+ * the context. */
 PAWL_MUST_USE pawl_status pwi_items_set(struct pwi_items *engine, uint64_t key, const void *value, uint64_t clock,
                                         bool *must_tell_out);
 
@@ -110,7 +111,8 @@ struct pwi_items_wait {
   struct pwi_items_wait *next, *before; /* private */
 };
 
-/* Begins to wait, and asks. After a wake that did not help, ask again. End each wait. PAWL_NO_MEMORY: nothing was asked. */
+/* Begins to wait, and asks. After a wake that did not help, ask again. End each wait. PAWL_NO_MEMORY:
+ * nothing was asked. */
 void pwi_items_wait_begin(struct pwi_items *engine, struct pwi_items_wait *wait);
 PAWL_MUST_USE pawl_status pwi_items_ask(struct pwi_items *engine, const struct pwi_items_wait *wait);
 void pwi_items_wait_end(struct pwi_items *engine, struct pwi_items_wait *wait);
@@ -122,8 +124,8 @@ PAWL_MUST_USE pawl_status pwi_items_prefetch(struct pwi_items *engine, const str
 /* Whether the item has a producer at present. */
 bool pwi_items_has_producer(const struct pwi_items *engine, uint64_t key);
 
-/* Begins to close: delivers what was set, and closes the channel; `closed` is called at the end. Call it again after the
- * deadline: then it closes at once. */
+/* Begins to close: delivers what was set, and closes the channel; `closed` is called at the end. Call it
+ * again after the deadline: then it closes at once. */
 void pwi_items_close(struct pwi_items *engine, bool is_late);
 
 /* After `closed`, or when the peers are destroyed; regions are closed only in the first case. NULL is allowed. */

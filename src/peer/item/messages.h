@@ -1,7 +1,7 @@
 /* Messages between engines of items.
  *
- *   META      to every member, when it is linked: the parameters of the context, and a part of what this member produces
- *             or consumes. Several of them, up to the one that is the last
+ *   META      to every member, when it is linked: the parameters of the context, and a part of what this member
+ *             produces or consumes. Several of them, up to the one that is the last
  *   SEEN      the last META of the receiver has arrived
  *   ATTACHED  to a producer: this member reads the receiver's memory in place, or it does not
  *   ASK       to a producer: this member needs these items, with this clock or a later one
@@ -9,8 +9,8 @@
  *   CLOSING   to a consumer that fetches: this member closes the context; fetch what you lack
  *   TAKEN     to a producer that closes: this member has fetched all
  *
- * Items are named by ranks among the keys that the producer produces and the consumer consumes (runs.h). A clock is
- * sent as clock + 1; 0 means none. Threads: pure.
+ * Items are named by ranks among the keys that the producer produces and the consumer consumes (runs.h). A
+ * clock is sent as clock + 1; 0 means none. Threads: pure.
  */
 #ifndef PWI_PEER_ITEM_MESSAGES_H
 #define PWI_PEER_ITEM_MESSAGES_H
@@ -47,8 +47,8 @@ struct item_parameters {
   uint32_t producers, work_per_clock;
 };
 
-/* u8 format, u8 variant, u8 flags (1 conservative, 2 open, 4 last, 8 consumes), u64 size, u64 count, u32 producers, u32 work
- * per clock, u64 incarnation, u32 count of runs, then the runs. */
+/* u8 format, u8 variant, u8 flags (1 conservative, 2 open, 4 last, 8 consumes), u64 size, u64 count, u32
+ * producers, u32 work per clock, u64 incarnation, u32 count of runs, then the runs. */
 struct item_meta {
   struct item_parameters parameters;
   uint64_t incarnation; /* differs when the same session opens the context again */

@@ -40,8 +40,8 @@ void pwi_item_send_meta(struct pwi_items *engine, struct item_peer *peer) {
 
 /* --- checking ------------------------------------------------------------------------------------------- */
 
-/* Both contradict each other. Members that are opening the context fail. Of two that have opened it, and produce the same
- * key, the later one fails; in any other case this member only ignores the peer. */
+/* Both contradict each other. Members that are opening the context fail. Of two that have opened it, and
+ * produce the same key, the later one fails; in any other case this member only ignores the peer. */
 static void contradict(struct pwi_items *engine, struct item_peer *peer, pawl_status status, const char *problem) {
   bool is_later = pwi_channel_self(engine->channel).id > peer->sender.id;
   peer->is_bad = true;

@@ -1,10 +1,10 @@
 /* Where consumed items are: in the memory of near producers, in copies of far ones, or frozen.
  *
- * A place belongs to at most one peer. Of two live peers that produce the same key the one with the lower sender id has
- * it: all members decide alike. Memory is retired when all its places have left it.
+ * A place belongs to at most one peer. Of two live peers that produce the same key the one with the lower
+ * sender id has it: all members decide alike. Memory is retired when all its places have left it.
  *
- * LATE WRITES. A producer that was declared dead may live on and write, and a put of it may land late. So a peer that is
- * gone is *frozen*: its whole versions are copied to memory that nobody else can write. */
+ * LATE WRITES. A producer that was declared dead may live on and write, and a put of it may land late. So a
+ * peer that is gone is *frozen*: its whole versions are copied to memory that nobody else can write. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -104,9 +104,9 @@ static void leave_place(struct pwi_items *engine, size_t place) {
   engine->owners[place] = 0;
 }
 
-/* A live peer with a higher id gives way. The one with the lower id may be a process that has died and is a member for a
- * while longer; of two that live, both fail or the later one does (meta.c). Only consumers see that an item has more
- * producers than several. */
+/* A live peer with a higher id gives way. The one with the lower id may be a process that has died and is a
+ * member for a while longer; of two that live, both fail or the later one does (meta.c). Only consumers see
+ * that an item has more producers than the context allows. */
 static size_t resolve(struct pwi_items *engine, const struct item_peer *peer, uint32_t rank) {
   size_t producers = engine->parameters.producers, first = (size_t)rank * producers, highest = SIZE_MAX;
   for (size_t i = first; i < first + producers; i++) {

@@ -1,12 +1,14 @@
-/* The producer's side: shows its region, tells consumers that have asked, and puts items into the copies of far ones.
+/* The producer's side: shows its region, tells consumers that have asked, and puts items into the copies of
+ * far ones.
  *
- * A set marks the item for each far consumer; the pump puts marked items while the queue has room. A later set of a marked
- * item replaces the earlier one. Neighbouring items go in one put. Every put is a copy that was made under the writer's
- * lock, so only landing can tear it.
+ * A set marks the item for each far consumer; the pump puts marked items while the queue has room. A later
+ * set of a marked item replaces the earlier one. Neighbouring items go in one put. Every put is a copy that
+ * was made under the writer's lock, so only landing can tear it.
  *
- * ASKS. A consumer that waits says for which clock. The producer remembers that, sets the item's bit for the threads that
- * set, and looks at the clock again: so either the setting thread sees the bit, or the engine sees the clock. Threads of
- * this member that wait for an item which another thread will set count as consumers that have asked. */
+ * ASKS. A consumer that waits says for which clock. The producer remembers that, sets the item's bit for the
+ * threads that set, and looks at the clock again: so either the setting thread sees the bit, or the engine
+ * sees the clock. Threads of this member that wait for an item which another thread will set count as
+ * consumers that have asked. */
 #include "base/memory.h"
 #include "peer/item/inside.h"
 
@@ -135,8 +137,8 @@ void pwi_items_tell(struct pwi_items *engine, uint64_t key, size_t count) {
     if (peer->is_linked && !peer->is_bad) pwi_item_pump(engine, peer);
 }
 
-/* Copies a cell while its writer does not write. Returns 0 if it does: a thread that unlocks after `is_blocked` was set will
- * tell again. */
+/* Copies a cell while its writer does not write. Returns 0 if it does: a thread that unlocks after
+ * `is_blocked` was set will tell again. */
 static uint64_t copy_own(struct pwi_items *engine, uint32_t rank, unsigned char *to) {
   _Atomic bool *stripe = &engine->stripes[rank % ITEM_STRIPES];
   if (atomic_exchange(stripe, true)) {

@@ -1,6 +1,6 @@
-/* Threads that read memory which the engine may replace. A reader counts itself in before it looks for the memory and out
- * when it has read. The engine takes memory away from all places first, and frees it once each counter has been seen at
- * zero: readers that come later find the new place.
+/* Threads that read memory which the engine may replace. A reader counts itself in before it looks for the
+ * memory and out when it has read. The engine takes memory away from all places first, and frees it once
+ * each counter has been seen at zero: readers that come later find the new place.
  *
  * Threads: pwi_item_readers_in and _out any, the others the actor.
  */

@@ -196,7 +196,8 @@ static uint64_t divisor(uint64_t a, uint64_t b) {
   return a;
 }
 
-/* The keys of two runs that are in both form a run, whose stride is the least common multiple (Chinese remainders). */
+/* The keys of two runs that are in both form a run, whose stride is the least common multiple (Chinese
+ * remainders). */
 static bool meet(const struct item_run *a, const struct item_run *b, struct item_run *common_out) {
   uint64_t low = a->start > b->start ? a->start : b->start;
   uint64_t last_a = pwi_item_run_last(a), last_b = pwi_item_run_last(b), high = last_a < last_b ? last_a : last_b;

@@ -45,8 +45,8 @@ static inline uint32_t pwi_item_run_key(const struct item_run *run, uint32_t pla
 
 void pwi_item_runs_fini(struct item_runs *runs);
 
-/* Makes a set of what a user has written, for `items` items. PAWL_OUT_OF_SPAN, PAWL_INVALID (a key is there twice: see
- * `key_out`), PAWL_NO_MEMORY. */
+/* Makes a set of what a user has written, for `items` items. PAWL_OUT_OF_SPAN, PAWL_INVALID (a key is there
+ * twice: see `key_out`), PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_item_runs_make(const struct pawl_items_keys *keys, size_t count, uint64_t items,
                                              struct item_runs *runs_out, uint64_t *key_out);
 
