@@ -24,8 +24,8 @@ static uint64_t seal(uint64_t hash, uint64_t clock) {
   return pwi_mix64(hash ^ pwi_mix64(clock + UINT64_C(0x9e3779b97f4a7c15))) | 1;
 }
 
-/* Large values are copied by memcpy, which is twice as fast as word by word, as the data planes do with
- * puts. The copy may be torn, and the checksum tells. ThreadSanitizer would take it for a mistake. */
+/* Values are copied by memcpy, which is twice as fast as word by word, as the data planes do with puts. The
+ * copy may be torn, and its checksum tells. ThreadSanitizer would take it for a mistake. */
 static void copy_in(void *shared, const void *from, size_t size) {
 #if defined(__SANITIZE_THREAD__)
   pwi_shared_write(shared, from, size);
@@ -44,7 +44,7 @@ static void copy_out(void *to, const void *shared, size_t size) {
 
 static uint64_t write_value(void *cell, const unsigned char *value, size_t size) {
   if (size <= CHUNK) {
-    pwi_shared_write(cell, value, size);
+    copy_in(cell, value, size);
     return pwi_hash(value, size, 0);
   }
   struct pwi_hasher hasher;
@@ -59,7 +59,7 @@ static uint64_t write_value(void *cell, const unsigned char *value, size_t size)
 
 static uint64_t read_value(const void *cell, unsigned char *out, size_t size) {
   if (size <= CHUNK) {
-    pwi_shared_read(out, cell, size);
+    copy_out(out, cell, size);
     return pwi_hash(out, size, 0);
   }
   struct pwi_hasher hasher;

@@ -6,7 +6,8 @@
  * The writer writes in that order; puts may land in any order. A reader copies value and clock, and compares the
  * checksum of the copy: so it sees by the bytes that it has whether they are one version.
  *
- * Threads: one writer at a time, any number of readers. All accesses are those of net/shared_copy.h.
+ * Threads: one writer at a time, any number of readers. Checksum and clock are atomic; the value is copied while it
+ * may change, and only a copy whose checksum matches is used.
  */
 #ifndef PWI_PEER_ITEM_CELL_H
 #define PWI_PEER_ITEM_CELL_H
