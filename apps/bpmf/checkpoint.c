@@ -78,7 +78,6 @@ pawl_status bpmf_checkpoint_write(struct bpmf_run *run) {
       apps_file_write(run->is.checkpoint, fill, &(struct checkpoint_draft){run, rows, count}, run->error);
   apps_locale_leave(c, before);
   apps_free(rows);
-  if (!status) run->saved = run->sampler.iteration;
   return status;
 }
 
@@ -157,7 +156,7 @@ static pawl_status read_all(struct bpmf_run *run, struct bpmf_code *code, const 
   if (status) return status;
   run->model->about.samples = state.samples;
   run->tests.samples = run->training.samples = state.measured;
-  run->saved = run->result.resumed = state.iteration;
+  run->shown = run->result.resumed = state.iteration;
   return PAWL_OK;
 }
 

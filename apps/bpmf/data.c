@@ -71,6 +71,23 @@ static pawl_status take_tests(struct bpmf_data *data, const struct pawl_ratings 
   return PAWL_OK;
 }
 
+/* Sorts the test ratings by user, so that those of a block of users are neighbours. */
+static bool sort_tests(struct bpmf_data *data, uint32_t users) {
+  struct bpmf_pair *sorted = apps_alloc_zero((size_t)data->test_count, sizeof *sorted);
+  data->test_starts = apps_alloc_zero((size_t)users + 2, sizeof *data->test_starts);
+  if (!sorted || !data->test_starts) {
+    apps_free(sorted);
+    return false;
+  }
+  uint64_t *next = data->test_starts + 1;
+  for (uint64_t i = 0; i < data->test_count; i++) data->test_starts[data->tests[i].user + 2]++;
+  for (uint32_t user = 0; user < users; user++) data->test_starts[user + 2] += data->test_starts[user + 1];
+  for (uint64_t i = 0; i < data->test_count; i++) sorted[next[data->tests[i].user]++] = data->tests[i];
+  apps_free(data->tests);
+  data->tests = sorted;
+  return true;
+}
+
 /* --- the training part ------------------------------------------------------------------------------------ */
 
 static bool init_side(struct bpmf_ratings *side, uint32_t rows, uint64_t count) {
@@ -188,6 +205,7 @@ pawl_status bpmf_data_init(struct bpmf_data *data, const struct pawl_ratings *ra
     status = no_memory(error);
   apps_free(list);
   if (!status && test) status = take_tests(data, test, error);
+  if (!status && !sort_tests(data, info.users)) status = no_memory(error);
   if (!status) make_digest(data);
   return status;
 }
@@ -200,4 +218,5 @@ void bpmf_data_fini(struct bpmf_data *data) {
     bpmf_names_fini(&data->names[side]);
   }
   apps_free(data->tests);
+  apps_free(data->test_starts);
 }

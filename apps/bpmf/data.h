@@ -30,7 +30,8 @@ struct bpmf_data {
   double mean;    /* of the training ratings */
   double scale;   /* their standard deviation; 1 if they are all equal */
   float lowest, highest;
-  struct bpmf_pair *tests;
+  struct bpmf_pair *tests; /* by user; of one user, in the order of the file */
+  uint64_t *test_starts;   /* of each user in `tests`; users + 1 */
   uint64_t test_count;
   uint64_t test_unknown;              /* test ratings whose user or item has no training rating */
   char first_unknown[PAWL_BPMF_TEXT]; /* "file:line: …" of the first of them; "" if there is none */

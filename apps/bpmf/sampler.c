@@ -14,26 +14,24 @@
 struct side_work {
   struct bpmf_sampler *sampler;
   int side;
+  size_t first; /* block */
+  const struct bpmf_done *done;
   struct bpmf_draw draw;
   atomic_bool has_failed;
 };
 
-static size_t block_end(const struct bpmf_side *side, size_t block) {
-  size_t end = (block + 1) * side->block_rows;
-  return end < side->ratings->rows ? end : side->ratings->rows;
-}
-
 static void sum_block(struct bpmf_sampler *sampler, struct bpmf_side *side, size_t block, uint32_t hand) {
-  size_t first = block * side->block_rows;
-  bpmf_sums_of(sampler->kernel, side->rows + first * sampler->width, block_end(side, block) - first, sampler->width,
+  size_t first = bpmf_block_begin(side, block), end = bpmf_block_begin(side, block + 1);
+  bpmf_sums_of(sampler->kernel, side->rows + first * sampler->width, end - first, sampler->width,
                sampler->scratches[hand].panel, side->sums + block * bpmf_sums_size(sampler->width));
 }
 
-static void draw_block(void *context, uint32_t hand, size_t block) {
+static void draw_block(void *context, uint32_t hand, size_t piece) {
   struct side_work *work = context;
+  size_t block = work->first + piece;
   struct bpmf_sampler *sampler = work->sampler;
   struct bpmf_side *side = &sampler->sides[work->side];
-  for (size_t row = block * side->block_rows; row < block_end(side, block); row++) {
+  for (size_t row = bpmf_block_begin(side, block); row < bpmf_block_begin(side, block + 1); row++) {
     struct apps_random random =
         bpmf_random_of(sampler->seed, BPMF_FOR_ROWS, (unsigned)work->side, sampler->iteration, row);
     if (!bpmf_row_draw(&work->draw, bpmf_rated_of(side->ratings, (uint32_t)row), random, &sampler->scratches[hand],
@@ -41,24 +39,36 @@ static void draw_block(void *context, uint32_t hand, size_t block) {
       atomic_store(&work->has_failed, true);
   }
   sum_block(sampler, side, block, hand);
+  if (work->done) work->done->block(work->done->context, work->side, block);
 }
 
 /* --- an iteration ----------------------------------------------------------------------------------------- */
 
-static pawl_status step_side(struct bpmf_sampler *sampler, int number) {
+pawl_status bpmf_sampler_hyper(struct bpmf_sampler *sampler, int number) {
   struct bpmf_side *side = &sampler->sides[number];
+  struct apps_random random = bpmf_random_of(sampler->seed, BPMF_FOR_HYPER, (unsigned)number, sampler->iteration, 0);
+  return bpmf_hyper_draw(&side->hyper, side->sums, side->blocks, side->ratings->rows, random) ? PAWL_OK : PAWL_DIVERGED;
+}
+
+pawl_status bpmf_sampler_draw(struct bpmf_sampler *sampler, int number, size_t first, size_t end,
+                              const struct bpmf_done *done) {
   struct side_work work = {.sampler = sampler,
                            .side = number,
+                           .first = first,
+                           .done = done,
                            .draw = {.kernel = sampler->kernel,
                                     .rank = sampler->rank,
                                     .width = sampler->width,
                                     .alpha = sampler->alpha,
-                                    .prior = &side->hyper.prior,
+                                    .prior = &sampler->sides[number].hyper.prior,
                                     .others = sampler->sides[1 - number].rows}};
-  struct apps_random random = bpmf_random_of(sampler->seed, BPMF_FOR_HYPER, (unsigned)number, sampler->iteration, 0);
-  if (!bpmf_hyper_draw(&side->hyper, side->sums, side->blocks, side->ratings->rows, random)) return PAWL_DIVERGED;
-  bpmf_crew_run(sampler->crew, side->blocks, draw_block, &work);
+  bpmf_crew_run(sampler->crew, end - first, draw_block, &work);
   return atomic_load(&work.has_failed) ? PAWL_DIVERGED : PAWL_OK;
+}
+
+static pawl_status step_side(struct bpmf_sampler *sampler, int number) {
+  pawl_status status = bpmf_sampler_hyper(sampler, number);
+  return status ? status : bpmf_sampler_draw(sampler, number, 0, sampler->sides[number].blocks, NULL);
 }
 
 pawl_status bpmf_sampler_step(struct bpmf_sampler *sampler) {

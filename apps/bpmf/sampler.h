@@ -49,6 +49,28 @@ void bpmf_sampler_fini(struct bpmf_sampler *sampler);
 /* Makes one iteration. PAWL_DIVERGED. */
 PAWL_MUST_USE pawl_status bpmf_sampler_step(struct bpmf_sampler *sampler);
 
+/* The parts of an iteration, for workers that draw some of the blocks: the caller raises `iteration`, and then calls both
+ * for each side. */
+
+/* Draws the hyper-parameters of a side from the sums of all blocks. PAWL_DIVERGED. */
+PAWL_MUST_USE pawl_status bpmf_sampler_hyper(struct bpmf_sampler *sampler, int side);
+
+/* Hears of blocks as soon as they are drawn and added up, from the threads that draw them. */
+struct bpmf_done {
+  void (*block)(void *context, int side, size_t block);
+  void *context;
+};
+
+/* Draws the rows of blocks [first, end) of a side. `done` may be NULL. PAWL_DIVERGED. */
+PAWL_MUST_USE pawl_status bpmf_sampler_draw(struct bpmf_sampler *sampler, int side, size_t first, size_t end,
+                                            const struct bpmf_done *done);
+
+/* The first row of a block; for the number of blocks, the number of rows. */
+static inline size_t bpmf_block_begin(const struct bpmf_side *side, size_t block) {
+  size_t row = block * side->block_rows;
+  return row < side->ratings->rows ? row : side->ratings->rows;
+}
+
 /* Replaces all rows, `rank` floats each, of users and then of items, as they were after `iteration`. */
 void bpmf_sampler_set(struct bpmf_sampler *sampler, const float *rows, uint64_t iteration);
 

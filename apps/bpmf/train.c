@@ -12,56 +12,103 @@
 
 static_assert(PAWL_BPMF_TEXT == APPS_TEXT_MAX, "sentences are written by the same function");
 
-/* --- an iteration ----------------------------------------------------------------------------------------- */
+/* --- the course ------------------------------------------------------------------------------------------- */
 
-/* Whether sample number `n`, from 1, of `all` is one of the `kept` that a model keeps: evenly spread, the last one
- * included. */
-static bool is_kept(uint64_t n, uint64_t all, uint64_t kept) { return n * kept / all > (n - 1) * kept / all; }
+struct bpmf_mark bpmf_run_mark(const struct bpmf_run *run) {
+  return (struct bpmf_mark){run->sampler.iteration, run->tests.samples, run->model->about.samples};
+}
+
+void bpmf_run_back(struct bpmf_run *run, const struct bpmf_mark *mark) {
+  run->sampler.iteration = mark->iteration;
+  run->tests.samples = run->training.samples = mark->measured;
+  run->model->about.samples = mark->samples;
+}
+
+pawl_status bpmf_run_diverged(struct bpmf_run *run, uint64_t iteration) {
+  return apps_say(run->error, PAWL_DIVERGED,
+                  "the numbers became too large in iteration %" PRIu64 "; use a lower alpha or a lower rank",
+                  iteration);
+}
+
+/* Whether the model keeps the rows of an iteration: samples that are evenly spread, the last one included. */
+static bool is_kept(const struct bpmf_run *run, uint64_t iteration) {
+  uint64_t all = run->is.iterations - run->is.burn_in, kept = run->room;
+  if (iteration <= run->is.burn_in) return false;
+  uint64_t n = iteration - run->is.burn_in;
+  return n * kept / all > (n - 1) * kept / all;
+}
+
+static bool is_saved(const struct bpmf_run *run, uint64_t iteration) {
+  return iteration % run->is.checkpoint_every == 0;
+}
+
+/* Iterations up to the next one after which rows are needed. */
+static size_t next_part(const struct bpmf_run *run) {
+  uint64_t iteration = run->sampler.iteration + 1;
+  size_t count = 1;
+  for (; count < BPMF_ADVANCE_MAX && iteration < run->is.iterations; count++, iteration++)
+    if (is_kept(run, iteration) || is_saved(run, iteration)) break;
+  return count;
+}
+
+/* --- iterations ------------------------------------------------------------------------------------------- */
 
 /* The rows of a model carry the scale of the ratings, so that its predictions are mean + u . v. Both sides carry its
  * root, because the whole of it may be too large for a float. */
-static void keep_sample(struct bpmf_run *run) {
+static pawl_status keep_sample(struct bpmf_run *run) {
   struct pawl_bpmf_about *about = &run->model->about;
+  uint64_t iteration = run->sampler.iteration;
   float *rows = run->model->samples + about->samples * bpmf_sample_size(about);
-  bpmf_sampler_get(&run->sampler, rows);
+  pawl_status status = run->way->rows(run, rows);
+  if (status || run->sampler.iteration != iteration) return status; /* it went back */
   double root = sqrt(run->data.scale);
   for (size_t i = 0; i < bpmf_sample_size(about); i++) rows[i] = (float)(root * (double)rows[i]);
   about->samples++;
+  return PAWL_OK;
 }
 
-static void measure(struct bpmf_run *run, bool is_sample) {
-  struct bpmf_rmse tests = bpmf_measure_step(&run->tests, is_sample);
-  struct bpmf_rmse training = bpmf_measure_step(&run->training, is_sample);
-  run->progress.test_rmse = tests.now;
-  run->progress.mean_test_rmse = tests.mean;
-  run->progress.train_rmse = training.now;
-  run->progress.mean_train_rmse = training.mean;
-}
-
-static pawl_status iterate(struct bpmf_run *run) {
+static void report(struct bpmf_run *run, uint64_t iteration, const struct bpmf_figures *figures) {
   struct pawl_bpmf_progress *progress = &run->progress;
-  int64_t begun = apps_now();
-  pawl_status status = bpmf_sampler_step(&run->sampler);
-  uint64_t iteration = run->sampler.iteration;
-  if (status == PAWL_DIVERGED)
-    return apps_say(run->error, status,
-                    "the numbers became too large in iteration %" PRIu64 "; use a lower alpha or a lower rank",
-                    iteration);
-  if (status) return apps_say(run->error, status, "iteration %" PRIu64 ": %s", iteration, pawl_status_text(status));
-  double seconds = fmax(apps_seconds_since(begun), 1e-9);
-  run->result.sample_s += seconds;
+  run->result.sample_s += figures->seconds;
   run->iterations_here++;
   progress->iteration = iteration;
   progress->is_burn_in = iteration <= run->is.burn_in;
-  progress->ratings_per_s = (double)run->data.count / seconds;
-  measure(run, !progress->is_burn_in);
-  if (!progress->is_burn_in && is_kept(iteration - run->is.burn_in, run->is.iterations - run->is.burn_in, run->room))
-    keep_sample(run);
+  progress->ratings_per_s = (double)run->data.count / figures->seconds;
+  progress->test_rmse = figures->tests.now;
+  progress->mean_test_rmse = figures->tests.mean;
+  progress->train_rmse = figures->training.now;
+  progress->mean_train_rmse = figures->training.mean;
   progress->seconds = apps_seconds_since(run->begun_ns);
+  if (iteration <= run->shown) return;
+  run->shown = iteration;
   if (run->is.progress) run->is.progress(run->is.context, progress);
+}
+
+static pawl_status save(struct bpmf_run *run) {
+  uint64_t iteration = run->sampler.iteration;
+  pawl_status status = run->way->save(run);
+  if (status || run->sampler.iteration != iteration || !run->is.checkpoint) return status;
+  return bpmf_checkpoint_write(run);
+}
+
+/* After iterations: keeps and saves what is due, unless the way goes back. */
+static pawl_status settle(struct bpmf_run *run) {
+  uint64_t iteration = run->sampler.iteration;
+  bool is_over = iteration == run->is.iterations || run->is_stopping;
+  pawl_status status = is_kept(run, iteration) ? keep_sample(run) : PAWL_OK;
+  if (status || run->sampler.iteration != iteration) return status;
+  return (is_over ? run->is.checkpoint != NULL : is_saved(run, iteration)) ? save(run) : PAWL_OK;
+}
+
+static pawl_status iterate(struct bpmf_run *run) {
+  struct bpmf_figures figures[BPMF_ADVANCE_MAX];
+  uint64_t first = run->sampler.iteration + 1;
+  size_t count = 0;
+  pawl_status status = run->way->advance(run, next_part(run), figures, &count);
+  for (size_t i = 0; i < count && !status; i++) report(run, first + i, &figures[i]);
+  if (status || count == 0) return status;
   if (run->is.stopping) run->is_stopping = run->is.stopping(run->is.context);
-  if (run->is.checkpoint && iteration % run->is.checkpoint_every == 0) return bpmf_checkpoint_write(run);
-  return PAWL_OK;
+  return settle(run);
 }
 
 /* --- before and after ------------------------------------------------------------------------------------- */
@@ -111,12 +158,12 @@ static pawl_status prepare(struct bpmf_run *run, const struct pawl_ratings *rati
   if (status) return status;
   double alpha = alpha_of(run) * run->data.scale * run->data.scale;
   if (bpmf_sampler_init(&run->sampler, &run->data, run->is.rank, alpha, run->is.seed, run->is.threads, NULL) ||
-      !bpmf_measure_init(&run->tests, &run->sampler, false, run->data.test_count) ||
-      !bpmf_measure_init(&run->training, &run->sampler, true, run->is.no_train_rmse ? 0 : run->data.count))
+      !bpmf_measure_init(&run->tests, &run->sampler, false, false, 0, BPMF_BLOCKS) ||
+      !bpmf_measure_init(&run->training, &run->sampler, true, run->is.no_train_rmse, 0, BPMF_BLOCKS))
     return apps_say(run->error, PAWL_NO_MEMORY, "no memory for rows of rank %" PRIu32, run->is.rank);
   status = make_model(run);
-  if (status || !run->is.resume) return status;
-  return bpmf_checkpoint_read(run);
+  if (!status && run->is.resume) status = bpmf_checkpoint_read(run);
+  return status ? status : run->way->begin(run);
 }
 
 static void conclude(struct bpmf_run *run) {
@@ -138,38 +185,54 @@ static void conclude(struct bpmf_run *run) {
   result->kernel = run->sampler.kernel->name;
   result->seconds = apps_seconds_since(run->begun_ns);
   result->ratings_per_s = (double)run->data.count * (double)run->iterations_here / fmax(result->sample_s, 1e-9);
-  if (about->samples == 0) keep_sample(run); /* interrupted during the burn-in, or before the first sample to keep */
+}
+
+/* Interrupted during the burn-in, or before the first sample to keep: the model is that of the last iteration. */
+static pawl_status keep_anything(struct bpmf_run *run) {
+  pawl_status status = PAWL_OK;
+  while (!status && run->model->about.samples == 0 && run->sampler.iteration > 0) status = keep_sample(run);
+  if (!status && run->model->about.samples == 0)
+    status = apps_say(run->error, PAWL_CANCELLED, "interrupted before the first iteration was complete");
+  return status;
 }
 
 static pawl_status train(struct bpmf_run *run) {
   pawl_status status = PAWL_OK;
   while (!status && run->sampler.iteration < run->is.iterations && !run->is_stopping) status = iterate(run);
-  if (!status && run->is.checkpoint && run->saved != run->sampler.iteration) status = bpmf_checkpoint_write(run);
+  if (!status) status = keep_anything(run);
   if (!status) conclude(run);
+  return status;
+}
+
+pawl_status bpmf_run_train(struct bpmf_run *run, const struct pawl_ratings *ratings, const struct pawl_ratings *test,
+                           const struct pawl_bpmf_options *options, struct pawl_bpmf_model **model_out,
+                           struct pawl_bpmf_result *result_out) {
+  run->begun_ns = apps_now();
+  if (!bpmf_options_resolve(options, &run->is, run->error)) return PAWL_INVALID;
+  run->progress = (struct pawl_bpmf_progress){.iterations = run->is.iterations,
+                                              .train_rmse = (double)NAN,
+                                              .test_rmse = (double)NAN,
+                                              .mean_train_rmse = (double)NAN,
+                                              .mean_test_rmse = (double)NAN};
+  pawl_status status = prepare(run, ratings, test);
+  if (!status) status = train(run);
+  if (!status) {
+    *model_out = run->model;
+    *result_out = run->result;
+    run->model = NULL;
+  }
+  run->way->end(run);
+  pawl_bpmf_model_destroy(run->model);
+  bpmf_measure_fini(&run->tests);
+  bpmf_measure_fini(&run->training);
+  bpmf_sampler_fini(&run->sampler);
+  bpmf_data_fini(&run->data);
   return status;
 }
 
 pawl_status pawl_bpmf_train(const struct pawl_ratings *ratings, const struct pawl_ratings *test,
                             const struct pawl_bpmf_options *options, struct pawl_bpmf_model **model_out,
                             struct pawl_bpmf_result *result_out, char error[PAWL_BPMF_TEXT]) {
-  struct bpmf_run run = {.error = error, .begun_ns = apps_now()};
-  if (!bpmf_options_resolve(options, &run.is, error)) return PAWL_INVALID;
-  run.progress = (struct pawl_bpmf_progress){.iterations = run.is.iterations,
-                                             .train_rmse = (double)NAN,
-                                             .test_rmse = (double)NAN,
-                                             .mean_train_rmse = (double)NAN,
-                                             .mean_test_rmse = (double)NAN};
-  pawl_status status = prepare(&run, ratings, test);
-  if (!status) status = train(&run);
-  if (!status) {
-    *model_out = run.model;
-    *result_out = run.result;
-    run.model = NULL;
-  }
-  pawl_bpmf_model_destroy(run.model);
-  bpmf_measure_fini(&run.tests);
-  bpmf_measure_fini(&run.training);
-  bpmf_sampler_fini(&run.sampler);
-  bpmf_data_fini(&run.data);
-  return status;
+  struct bpmf_run run = {.way = &bpmf_alone, .error = error};
+  return bpmf_run_train(&run, ratings, test, options, model_out, result_out);
 }
