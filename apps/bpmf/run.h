@@ -41,7 +41,8 @@ extern const struct bpmf_way bpmf_alone;
 
 struct bpmf_run {
   const struct bpmf_way *way;
-  void *state; /* of the way */
+  void *state;           /* of the way */
+  uint32_t threads_here; /* of this process; 0: is.threads */
   struct pawl_bpmf_options is;
   char *error;
   struct bpmf_data data;

@@ -79,14 +79,26 @@ pawl_status bpmf_sampler_step(struct bpmf_sampler *sampler) {
 
 /* --- rows ------------------------------------------------------------------------------------------------- */
 
+static void sum_piece(void *context, uint32_t hand, size_t piece) {
+  struct bpmf_sampler *sampler = context;
+  size_t users = sampler->sides[BPMF_USERS].blocks;
+  int number = piece < users ? BPMF_USERS : BPMF_ITEMS;
+  sum_block(sampler, &sampler->sides[number], number == BPMF_USERS ? piece : piece - users, hand);
+}
+
+void bpmf_sampler_sum(struct bpmf_sampler *sampler) {
+  size_t blocks = sampler->sides[BPMF_USERS].blocks + sampler->sides[BPMF_ITEMS].blocks;
+  bpmf_crew_run(sampler->crew, blocks, sum_piece, sampler);
+}
+
 void bpmf_sampler_set(struct bpmf_sampler *sampler, const float *rows, uint64_t iteration) {
   sampler->iteration = iteration;
   for (int number = 0; number < BPMF_SIDES; number++) {
     struct bpmf_side *side = &sampler->sides[number];
     for (size_t i = 0; i < side->ratings->rows; i++, rows += sampler->rank)
       memcpy(side->rows + i * sampler->width, rows, sampler->rank * sizeof *rows);
-    for (size_t block = 0; block < side->blocks; block++) sum_block(sampler, side, block, 0);
   }
+  bpmf_sampler_sum(sampler);
 }
 
 void bpmf_sampler_get(const struct bpmf_sampler *sampler, float *rows_out) {
@@ -104,7 +116,12 @@ static void draw_first_rows(struct bpmf_sampler *sampler, int number) {
     for (uint32_t k = 0; k < sampler->rank; k++)
       side->rows[i * sampler->width + k] = (float)(FIRST_SPREAD * bpmf_normal(&random));
   }
-  for (size_t block = 0; block < side->blocks; block++) sum_block(sampler, side, block, 0);
+}
+
+void bpmf_sampler_first(struct bpmf_sampler *sampler) {
+  sampler->iteration = 0;
+  for (int number = 0; number < BPMF_SIDES; number++) draw_first_rows(sampler, number);
+  bpmf_sampler_sum(sampler);
 }
 
 /* --- memory ----------------------------------------------------------------------------------------------- */
@@ -137,7 +154,7 @@ pawl_status bpmf_sampler_init(struct bpmf_sampler *sampler, const struct bpmf_da
   for (uint32_t i = 0; is_fine && i < threads; i++) is_fine = bpmf_scratch_init(&sampler->scratches[i], width);
   for (int number = 0; is_fine && number < BPMF_SIDES; number++) is_fine = init_side(sampler, number);
   if (!is_fine || bpmf_crew_create(threads, &sampler->crew)) return PAWL_NO_MEMORY;
-  for (int number = 0; number < BPMF_SIDES; number++) draw_first_rows(sampler, number);
+  bpmf_sampler_first(sampler);
   return PAWL_OK;
 }
 

@@ -74,6 +74,12 @@ static inline size_t bpmf_block_begin(const struct bpmf_side *side, size_t block
 /* Replaces all rows, `rank` floats each, of users and then of items, as they were after `iteration`. */
 void bpmf_sampler_set(struct bpmf_sampler *sampler, const float *rows, uint64_t iteration);
 
+/* Draws first rows, as bpmf_sampler_init does. */
+void bpmf_sampler_first(struct bpmf_sampler *sampler);
+
+/* Adds up the rows of all blocks, after rows were replaced. */
+void bpmf_sampler_sum(struct bpmf_sampler *sampler);
+
 /* Copies all rows, as bpmf_sampler_set takes them. */
 void bpmf_sampler_get(const struct bpmf_sampler *sampler, float *rows_out);
 

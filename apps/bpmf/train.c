@@ -157,7 +157,8 @@ static pawl_status prepare(struct bpmf_run *run, const struct pawl_ratings *rati
   pawl_status status = bpmf_data_init(&run->data, ratings, test, run->is.test_share, run->is.seed, run->error);
   if (status) return status;
   double alpha = alpha_of(run) * run->data.scale * run->data.scale;
-  if (bpmf_sampler_init(&run->sampler, &run->data, run->is.rank, alpha, run->is.seed, run->is.threads, NULL) ||
+  uint32_t threads = run->threads_here ? run->threads_here : run->is.threads;
+  if (bpmf_sampler_init(&run->sampler, &run->data, run->is.rank, alpha, run->is.seed, threads, NULL) ||
       !bpmf_measure_init(&run->tests, &run->sampler, false, false, 0, BPMF_BLOCKS) ||
       !bpmf_measure_init(&run->training, &run->sampler, true, run->is.no_train_rmse, 0, BPMF_BLOCKS))
     return apps_say(run->error, PAWL_NO_MEMORY, "no memory for rows of rank %" PRIu32, run->is.rank);

@@ -112,10 +112,8 @@ static int64_t tick_ns(const struct apps_run *run) {
 
 /* Without a tick PAWL_TIMED_OUT is possible too: the cluster has not declared a lost worker dead for a long
  * time. The round continues in both cases. */
-pawl_status apps_round(struct apps_run *run, char *order, struct pawl_round **round_out) {
-  if (!order) return PAWL_NO_MEMORY;
-  pawl_status status = pawl_job_round(run->job, order, strlen(order), tick_ns(run), round_out);
-  apps_json_free(order);
+pawl_status apps_round_bytes(struct apps_run *run, const void *order, size_t size, struct pawl_round **round_out) {
+  pawl_status status = pawl_job_round(run->job, order, size, tick_ns(run), round_out);
   while (status == PAWL_TIMED_OUT) {
     if (run->tick(run->application)) return PAWL_CANCELLED;
     status = pawl_job_await(run->job, tick_ns(run), round_out);
@@ -124,6 +122,13 @@ pawl_status apps_round(struct apps_run *run, char *order, struct pawl_round **ro
   if (*run->refusal) apps_tell(run, "%s", run->refusal); /* other workers did the round */
   run->refusal[0] = '\0';
   return status ? apps_fail_as_said(run, status) : PAWL_OK;
+}
+
+pawl_status apps_round(struct apps_run *run, char *order, struct pawl_round **round_out) {
+  if (!order) return PAWL_NO_MEMORY;
+  pawl_status status = apps_round_bytes(run, order, strlen(order), round_out);
+  apps_json_free(order);
+  return status;
 }
 
 pawl_status apps_reports(struct apps_run *run, const struct pawl_round *round,

@@ -57,6 +57,9 @@ pawl_status apps_job_create(struct apps_run *run, struct pawl_job_options *job, 
  * `shows_progress` is true, it also calls `tick` once a second; otherwise it does not wake up without an event. */
 pawl_status apps_round(struct apps_run *run, char *order, struct pawl_round **round_out);
 
+/* The same with an order of `size` bytes, which stays the caller's. */
+pawl_status apps_round_bytes(struct apps_run *run, const void *order, size_t size, struct pawl_round **round_out);
+
 /* Calls `add` for each worker that has reported, with numbers from 0. `add` returns PAWL_CORRUPT if it cannot
  * read the report. Stops at the first failure of a worker or of `add`. */
 pawl_status apps_reports(struct apps_run *run, const struct pawl_round *round,

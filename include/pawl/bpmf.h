@@ -13,8 +13,8 @@
  * MODELS keep up to `keep` of the samples, evenly spread over the iterations after the burn-in, because the mean of
  * predictions is not the prediction of mean rows. They also keep the ids of users and items, and who rated what.
  *
- * REPRODUCIBLE: the same ratings, options and seed give the same samples, bit for bit, with any number of threads. On a
- * processor of another kind the last digits may differ.
+ * REPRODUCIBLE: the same ratings, options and seed give the same samples, bit for bit, with any number of threads and,
+ * with slack 0, of workers. On a processor of another kind the last digits may differ.
  *
  * docs/bpmf.md describes model and sampler, apps/bpmf/README.md walks through the sources.
  *
@@ -29,6 +29,8 @@
 #include <stdint.h>
 
 #include <pawl/export.h>
+#include <pawl/item.h>
+#include <pawl/job.h>
 #include <pawl/ratings.h>
 #include <pawl/status.h>
 
@@ -37,9 +39,11 @@ extern "C" {
 #endif
 
 struct pawl_bpmf_model;
+struct pawl_session;
 
 #define PAWL_BPMF_TEXT 512      /* bytes of an error message */
 #define PAWL_BPMF_RANK_MAX 1024 /* numbers of a row */
+#define PAWL_BPMF_SLACK_MAX 1000000
 
 /* --- models --------------------------------------------------------------------------------------------- */
 
@@ -132,6 +136,13 @@ struct pawl_bpmf_result {
   double seconds;                     /* all of it */
   double sample_s;                    /* sampling only */
   double ratings_per_s;               /* training ratings times iterations per second of sample_s */
+
+  /* Of a training by workers. */
+  uint32_t workers;                    /* in the last part of the training */
+  uint32_t workers_lost;               /* in all */
+  uint64_t repeated;                   /* iterations that were made again because workers were lost */
+  double wait_s, work_s;               /* of all workers together: waiting for rows and copying them, and the rest */
+  uint64_t bytes_sent, bytes_received; /* of the sessions of all workers. Items on one machine need none */
 };
 
 struct pawl_bpmf_options {
@@ -177,6 +188,71 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_bpmf_train(const struct pawl_ratings *ra
                                                    const struct pawl_bpmf_options *options,
                                                    struct pawl_bpmf_model **model_out,
                                                    struct pawl_bpmf_result *result_out, char error[PAWL_BPMF_TEXT]);
+
+/* --- training by several processes ------------------------------------------------------------------------ */
+
+/* Where workers find the rows of other workers. */
+enum pawl_bpmf_share {
+  PAWL_BPMF_ITEMS =
+      1, /* rows are items (<pawl/item.h>), which workers exchange with one another; sessions are for peers
+                            only */
+  PAWL_BPMF_SERVERS = 2, /* rows are a vector on the servers */
+};
+
+struct pawl_bpmf_sharing {
+  size_t struct_size; /* set by pawl_bpmf_sharing_init */
+  enum pawl_bpmf_share share;
+  const char *job; /* name by which workers find this training; NULL: "bpmf" */
+
+  /* The files from which workers read training and test ratings, which every worker needs at the same paths, and how to
+   * read them. They must have the ratings that pawl_bpmf_train_shared gets. */
+  const char *const *paths, *const *test_paths;
+  size_t path_count, test_path_count; /* test_path_count 0: no test files */
+  enum pawl_ratings_format format;
+  enum pawl_ratings_duplicates duplicates;
+  uint64_t skip_bad;
+
+  uint32_t workers, workers_most; /* minimum and maximum of workers; 0: 1, and the minimum */
+  enum pawl_on_loss on_loss;      /* <pawl/job.h> */
+  double drop_slowest;
+
+  enum pawl_items_variant variant; /* PAWL_BPMF_ITEMS */
+
+  /* How many iterations the rows of other workers may be old. With 0, the default, samples are those of one process. The
+   * sums for the hyper-parameters have no slack, so that workers are never more than one iteration apart. */
+  uint32_t slack;
+
+  /* Called with the context of struct pawl_bpmf_options. Both may be NULL. */
+  void (*tell)(void *context, const char *line); /* a line of news */
+  pawl_status (*start_worker)(void *context);    /* asks for one more worker; NULL: workers come by themselves */
+};
+
+PAWL_API void pawl_bpmf_sharing_init_sized(struct pawl_bpmf_sharing *sharing, size_t struct_size);
+static inline void pawl_bpmf_sharing_init(struct pawl_bpmf_sharing *sharing) {
+  pawl_bpmf_sharing_init_sized(sharing, sizeof *sharing);
+}
+
+/* Checks how workers should share. Returns false, with a message, if they cannot. */
+PAWL_API bool pawl_bpmf_sharing_check(const struct pawl_bpmf_sharing *sharing, char error[PAWL_BPMF_TEXT]);
+
+/* As pawl_bpmf_train, but workers draw the rows (pawl_bpmf_work). This process is the scheduler of their job, keeps the
+ * samples and writes checkpoints. A side has at most 64 blocks of rows, so there are at most 64 workers: PAWL_INVALID.
+ *
+ * Every `checkpoint_every` iterations, with or without a file, the scheduler gets rows and sums of predictions from all
+ * workers. If a worker is lost, the others and its replacement go back to these. With slack 0 the model is the same
+ * as without a loss.
+ *
+ * `threads` are those of each worker; 0: its share of the processors of this machine. The session needs `listen`. Also
+ * returns the errors of <pawl/job.h>. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_bpmf_train_shared(
+    struct pawl_session *session, const struct pawl_bpmf_sharing *sharing, const struct pawl_ratings *ratings,
+    const struct pawl_ratings *test, const struct pawl_bpmf_options *options, struct pawl_bpmf_model **model_out,
+    struct pawl_bpmf_result *result_out, char error[PAWL_BPMF_TEXT]);
+
+/* Works for the training `job` (NULL: "bpmf") until it ends. Waits up to `timeout_ns` for it. The session needs `listen`,
+ * and should be opened with `stays_dead`. Errors as pawl_worker_run. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_bpmf_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
+                                                  char error[PAWL_BPMF_TEXT]);
 
 #ifdef __cplusplus
 }
