@@ -14,6 +14,8 @@ static const struct pwi_train_word losses[] = {
     {"replace", PAWL_LOSS_REPLACE}, {"continue", PAWL_LOSS_CONTINUE}, {"stop", PAWL_LOSS_STOP}, {0}};
 static const struct pwi_train_word shares[] = {
     {"none", PWI_TRAIN_SHARE_NONE}, {"servers", PWI_TRAIN_SHARE_SERVERS}, {"reduce", PWI_TRAIN_SHARE_REDUCE}, {0}};
+static const struct pwi_train_word item_shares[] = {
+    {"none", PWI_TRAIN_SHARE_NONE}, {"servers", PWI_TRAIN_SHARE_SERVERS}, {"items", PWI_TRAIN_SHARE_ITEMS}, {0}};
 static const struct pwi_train_word modes[] = {
     {"notify-ack", PAWL_REDUCE_NOTIFY_ACK}, {"bsp", PAWL_REDUCE_BSP}, {"async", PAWL_REDUCE_ASYNC}, {0}};
 
@@ -36,10 +38,14 @@ static const struct pwi_train_rule rules[] = {
 
 static const struct pwi_train_choice choices[] = {
     {PWI_TRAIN_ON_LOSS, PLACE(on_loss), losses, "replace, continue or stop"},
-    {PWI_TRAIN_SHARE, PLACE(share), shares, "servers or reduce"},
     {PWI_TRAIN_MODE, PLACE(mode), modes, "notify-ack, bsp or async"},
     {0},
 };
+
+static const struct pwi_train_choice share_choices[] = {{PWI_TRAIN_SHARE, PLACE(share), shares, "servers or reduce"},
+                                                        {0}};
+static const struct pwi_train_choice item_choices[] = {{PWI_TRAIN_SHARE, PLACE(share), item_shares, "items or servers"},
+                                                       {0}};
 
 void pwi_train_base_init(struct pwi_train_base *base, const struct pwi_command *command) {
   const char *address = getenv("PAWL_ADDRESS");
@@ -74,6 +80,7 @@ bool pwi_train_workers_read(const char *text, uint32_t *least_out, uint32_t *mos
 }
 
 const char *pwi_train_share_name(enum pwi_train_share share) {
+  if (share == PWI_TRAIN_SHARE_ITEMS) return "items";
   for (const struct pwi_train_word *word = shares; word->name; word++)
     if (word->value == (int)share) return word->name;
   return "";
@@ -98,6 +105,7 @@ static bool read_option(struct pwi_train_base *base, int letter, const char *val
   const char *wanted =
       letter == PWI_TRAIN_WORKERS ? read_workers(base, value) : pwi_train_rules_follow(rules, base, letter, value);
   if (!wanted) wanted = pwi_train_choices_follow(choices, base, letter, value);
+  if (!wanted) wanted = pwi_train_choices_follow(base->has_items ? item_choices : share_choices, base, letter, value);
   remember(base, letter);
   if (!wanted) return pwi_session_option(&base->choice, base->command, letter, value, exit_out);
   *exit_out = pwi_cli_bad_value(base->command, value, "%s", wanted);
@@ -163,8 +171,9 @@ static void warn_of_crowd(const struct pwi_train_base *base) {
 /* Options that belong to one way of sharing, with another one. */
 static int check_share(const struct pwi_train_base *base) {
   bool reduces = pwi_train_base_reduces(base);
-  if (reduces && base->has_servers)
-    return pwi_cli_usage(base->command, "--share reduce uses no servers; omit --servers and --replicas");
+  if (pwi_train_base_has_peers(base) && base->has_servers)
+    return pwi_cli_usage(base->command, "--share %s uses no servers; omit --servers and --replicas",
+                         pwi_train_share_name(base->share));
   if (!reduces && base->servers_have_modes && base->graph)
     return pwi_cli_usage(base->command, "--graph needs --share reduce");
   if (!reduces && !base->servers_have_modes && (base->graph || base->has_mode))

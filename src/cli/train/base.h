@@ -23,6 +23,7 @@ enum pwi_train_share {
   PWI_TRAIN_SHARE_NONE,     /* this process trains by itself */
   PWI_TRAIN_SHARE_SERVERS,
   PWI_TRAIN_SHARE_REDUCE,
+  PWI_TRAIN_SHARE_ITEMS,
 };
 
 struct pwi_train_base {
@@ -51,6 +52,7 @@ struct pwi_train_base {
   bool has_servers;
 
   enum pwi_train_share share;
+  bool has_items;             /* the method has --share items, and not --share reduce */
   const char *graph;          /* NULL: the default */
   enum pawl_reduce_mode mode; /* of reduce, and of pushes to servers if `servers_have_modes` */
   bool has_mode;
@@ -112,12 +114,17 @@ bool pwi_train_base_read(struct pwi_train_base *base, const struct pwi_train_rul
 /* Resolves defaults and checks that the options are compatible. Returns PWI_EXIT_OK, or prints an error. */
 int pwi_train_base_settle(struct pwi_train_base *base);
 
-/* Whether workers average among themselves, so that no servers are needed. */
+/* Whether workers average among themselves. */
 static inline bool pwi_train_base_reduces(const struct pwi_train_base *base) {
   return base->share == PWI_TRAIN_SHARE_REDUCE;
 }
 
-/* The name of a way to share: "servers", "reduce" or "none". */
+/* Whether workers share among themselves, so that no servers are needed. */
+static inline bool pwi_train_base_has_peers(const struct pwi_train_base *base) {
+  return base->share == PWI_TRAIN_SHARE_REDUCE || base->share == PWI_TRAIN_SHARE_ITEMS;
+}
+
+/* The name of a way to share: "servers", "reduce", "items" or "none". */
 const char *pwi_train_share_name(enum pwi_train_share share);
 
 /* Parses `N` or `MIN:MAX`. */

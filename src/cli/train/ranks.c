@@ -70,7 +70,7 @@ int pwi_train_follow(const struct pwi_train_base *base) {
   worker.choice = base->choice;
   worker.job = base->job;
   worker.wait_ns = WAIT_NS;
-  worker.choice.options.peers_only = pwi_train_base_reduces(base);
+  worker.choice.options.peers_only = pwi_train_base_has_peers(base);
   if (!base->has_cluster) {
     int exit_code = await_first(base, &meeting);
     if (exit_code != PWI_EXIT_OK) return exit_code;

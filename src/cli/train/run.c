@@ -95,7 +95,7 @@ static int open_session(struct pwi_train_run *run) {
   struct pwi_train_base *base = run->base;
   struct pwi_session_choice *choice = &base->choice;
   choice->options.job = base->job;
-  choice->options.peers_only = pwi_train_base_reduces(base);
+  choice->options.peers_only = pwi_train_base_has_peers(base);
   if (!base->has_cluster) {
     if (!base->is_launched && pwi_session_default_answers())
       fprintf(stderr, "pawl %s: starting a temporary cluster; to use the running one instead, give --cluster %s\n",
@@ -109,14 +109,14 @@ static int open_session(struct pwi_train_run *run) {
   if (exit_code != PWI_EXIT_OK) return exit_code;
   choice->options.listen = run->listen;
   exit_code = pwi_session_start(choice, base->command, &run->session);
-  if (exit_code == PWI_EXIT_OK && base->has_cluster && !pwi_train_base_reduces(base))
+  if (exit_code == PWI_EXIT_OK && base->has_cluster && !pwi_train_base_has_peers(base))
     exit_code = pwi_session_await_whole(choice, base->command);
   if (exit_code != PWI_EXIT_OK || !base->is_launched || base->has_cluster) return exit_code;
   return pwi_train_meet(&run->meeting, base, pawl_session_address(run->session));
 }
 
 static void watch_servers(struct pwi_train_run *run) {
-  if (pwi_train_base_reduces(run->base)) return; /* workers that average have no servers */
+  if (pwi_train_base_has_peers(run->base)) return; /* workers that share among themselves have no servers */
   if (run->base->has_cluster) run->watch.session = run->session;
   run->watch.address = pawl_session_address(run->session);
   run->watch.name = run->base->command->name;
@@ -152,7 +152,7 @@ static int start_workers(struct pwi_train_run *run) {
   if (!base->is_launched) {
     char line[PWI_TRAIN_LINE_MAX];
     snprintf(line, sizeof line, "waiting for workers: pawl worker --cluster %.300s --job %.64s%s",
-             base->choice.options.address, base->job, pwi_train_base_reduces(base) ? " --peers" : "");
+             base->choice.options.address, base->job, pwi_train_base_has_peers(base) ? " --peers" : "");
     pwi_train_run_tell(run, line);
   }
   return PWI_EXIT_OK;

@@ -44,7 +44,7 @@ static void make_words(struct pwi_train_workers *workers, const struct pwi_train
   add_option(workers, "--private-key", session->private_key);
   add_option(workers, "--authority", session->authority);
   if (session->require_encryption) add_word(workers, "--require-encryption");
-  if (pwi_train_base_reduces(base)) add_word(workers, "--peers");
+  if (pwi_train_base_has_peers(base)) add_word(workers, "--peers");
   add_word(workers, NULL);
 }
 

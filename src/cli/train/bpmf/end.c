@@ -45,6 +45,37 @@ static void add_reading(const struct pwi_train_bpmf_end *end, json_t *object) {
   json_decref(more);
 }
 
+static void add_workers(const struct pwi_train_bpmf_end *end, json_t *object) {
+  const struct pawl_bpmf_result *result = end->result;
+  const struct pwi_train_bpmf_options *options = end->options;
+  bool has_items = options->base.share == PWI_TRAIN_SHARE_ITEMS;
+  json_t *more =
+      json_pack("{s:s, s:s?, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I}", "share",
+                pwi_train_share_name(options->base.share), "variant",
+                !has_items                            ? NULL
+                : options->variant == PAWL_ITEMS_PULL ? "pull"
+                                                      : "push",
+                "slack", (json_int_t)options->slack, "workers", (json_int_t)result->workers, "workers_lost",
+                (json_int_t)result->workers_lost, "repeated", (json_int_t)result->repeated, "wait_seconds",
+                pwi_train_json_number(result->wait_s), "work_seconds", pwi_train_json_number(result->work_s),
+                "bytes_sent", (json_int_t)result->bytes_sent, "bytes_received", (json_int_t)result->bytes_received);
+  (void)json_object_update(object, more);
+  json_decref(more);
+}
+
+static void print_workers(const struct pwi_train_bpmf_end *end) {
+  const struct pawl_bpmf_result *result = end->result;
+  char sent[32], received[32], waiting[32], working[32];
+  if (end->options->base.share == PWI_TRAIN_SHARE_NONE) return;
+  printf("  %-12s %" PRIu32 " finished, %" PRIu32 " lost; shared by %s", "workers", result->workers,
+         result->workers_lost, pwi_train_share_name(end->options->base.share));
+  if (result->repeated > 0) printf("; %" PRIu64 " iterations were repeated", result->repeated);
+  printf("\n  %-12s %s computing, %s getting rows of others; of all workers together\n", "",
+         pwi_train_time(result->work_s, working), pwi_train_time(result->wait_s, waiting));
+  printf("  %-12s %sB sent, %sB received by workers\n", "network", pwi_train_short((double)result->bytes_sent, sent),
+         pwi_train_short((double)result->bytes_received, received));
+}
+
 int pwi_train_bpmf_end_json(const struct pwi_train_bpmf_end *end) {
   const struct pawl_bpmf_result *result = end->result;
   struct pawl_bpmf_about about;
@@ -62,6 +93,7 @@ int pwi_train_bpmf_end_json(const struct pwi_train_bpmf_end *end) {
       "ratings_per_s", pwi_train_json_number(result->ratings_per_s), "alpha", pwi_train_json_number(about.alpha),
       "seed", json_sprintf("%" PRIu64, about.seed));
   if (object) add_reading(end, object);
+  if (object && end->options->base.share != PWI_TRAIN_SHARE_NONE) add_workers(end, object);
   return pwi_train_json_write(stdout, object) ? PWI_EXIT_OK
                                               : pwi_cli_failure(end->options->base.command, "cannot print the result");
 }
@@ -95,6 +127,7 @@ void pwi_train_bpmf_end_print(const struct pwi_train_bpmf_end *end) {
   printf("  %-12s %s: %s sampling with %" PRIu32 " thread%s, %s ratings/s\n", "time",
          pwi_train_time(end->seconds, whole), pwi_train_time(result->sample_s, sampling), result->threads,
          result->threads == 1 ? "" : "s", pwi_train_short(result->ratings_per_s, speed));
+  print_workers(end);
   printf("  %-12s %s%s\n", "model", end->output, end->options->base.output ? "" : " (choose another name with -o)");
   printf("\nnext:  pawl recommend");
   pwi_train_word_print(end->output);

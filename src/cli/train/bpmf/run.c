@@ -1,5 +1,5 @@
-/* `pawl train bpmf`: trains in this process. The method is in apps/bpmf; this file reads ratings, shows and logs
- * iterations, and writes the model. */
+/* `pawl train bpmf`: trains in this process, or is the scheduler of workers. The method is in apps/bpmf; this file reads
+ * ratings, shows and logs iterations, and writes the model. */
 #include "cli/train/bpmf/run.h"
 
 #include <inttypes.h>
@@ -17,16 +17,22 @@
 #include "cli/train/run.h"
 
 struct bpmf_train {
-  struct pwi_train_run run; /* it has no session */
+  struct pwi_train_run run; /* without sharing, it has no session */
   struct pwi_train_bpmf_options options;
   struct pwi_spool spool, test_spool;  /* files of a pipe are copied */
   struct pawl_ratings *ratings, *test; /* test NULL: none */
   char *output;
-  char checkpoint[PATH_MAX]; /* the default name */
-  double seconds;            /* at the end of training */
+  char checkpoint[PATH_MAX];  /* the default name */
+  double seconds;             /* at the end of training */
+  char **paths, **test_paths; /* absolute paths of the ratings, for workers */
 };
 
 /* --- what the method calls ---------------------------------------------------------------------------------------- */
+
+static void tell(void *context, const char *line) { pwi_train_run_tell(&((struct bpmf_train *)context)->run, line); }
+static pawl_status start_worker(void *context) { return pwi_train_run_worker(&((struct bpmf_train *)context)->run); }
+
+static bool is_alone(const struct bpmf_train *train) { return train->options.base.share == PWI_TRAIN_SHARE_NONE; }
 
 /* A line for each iteration would be too many; some stay, and on a terminal the line of the last one is redrawn. */
 static bool is_shown(const struct pawl_bpmf_progress *is) {
@@ -37,6 +43,7 @@ static bool is_shown(const struct pawl_bpmf_progress *is) {
 static void progress(void *context, const struct pawl_bpmf_progress *is) {
   struct bpmf_train *train = context;
   char line[PWI_TRAIN_LINE_MAX];
+  if (!is_alone(train)) pwi_train_run_beat(&train->run);
   if (pwi_train_run_has_log(&train->run)) pwi_train_run_log(&train->run, pwi_train_bpmf_json(is));
   if (!is_shown(is) && !pwi_train_show_is_due(&train->run.show)) return;
   pwi_train_bpmf_line(is, line);
@@ -47,8 +54,8 @@ static void progress(void *context, const struct pawl_bpmf_progress *is) {
 }
 
 static bool stopping(void *context) {
-  (void)context;
-  return pwi_train_run_was_interrupted();
+  struct bpmf_train *train = context;
+  return is_alone(train) ? pwi_train_run_was_interrupted() : pwi_train_run_is_stopping(&train->run);
 }
 
 /* --- before ------------------------------------------------------------------------------------------------------- */
@@ -99,6 +106,17 @@ static int name_files(struct bpmf_train *train) {
   return exit_code;
 }
 
+/* Workers read the same files. */
+static int name_ratings(struct bpmf_train *train) {
+  const struct pwi_train_bpmf_options *options = &train->options;
+  train->paths = pwi_train_paths_absolute(train->spool.paths, options->base.data_count);
+  if (options->test.count > 0)
+    train->test_paths = pwi_train_paths_absolute(train->test_spool.paths, options->test.count);
+  return train->paths && (train->test_paths || options->test.count == 0)
+             ? PWI_EXIT_OK
+             : pwi_cli_failure(options->base.command, "out of memory, or a name is too long");
+}
+
 static int prepare(struct bpmf_train *train) {
   const struct pwi_train_bpmf_options *options = &train->options;
   int exit_code = name_files(train);
@@ -106,7 +124,7 @@ static int prepare(struct bpmf_train *train) {
     exit_code = read_ratings(train, options->base.data, options->base.data_count, &train->spool, &train->ratings);
   if (exit_code == PWI_EXIT_OK && options->test.count > 0)
     exit_code = read_ratings(train, options->test.at, options->test.count, &train->test_spool, &train->test);
-  return exit_code;
+  return exit_code != PWI_EXIT_OK || is_alone(train) ? exit_code : name_ratings(train);
 }
 
 /* --- after -------------------------------------------------------------------------------------------------------- */
@@ -150,7 +168,28 @@ static int keep(struct bpmf_train *train, struct pawl_bpmf_model *model, const s
   return is_interrupted ? PWI_TRAIN_INTERRUPTED : printed;
 }
 
-static int learn(struct bpmf_train *train) {
+static int fail(struct bpmf_train *train, pawl_status status, const char *error) {
+  if (status != PAWL_CANCELLED || !pwi_train_run_was_interrupted())
+    return pwi_train_run_explain(&train->run, status, error);
+  tell(train, "interrupted before there was a model; no model was written");
+  return PWI_TRAIN_INTERRUPTED;
+}
+
+static pawl_status call_method(struct bpmf_train *train, struct pawl_bpmf_model **model_out,
+                               struct pawl_bpmf_result *result_out, char error[PAWL_BPMF_TEXT]) {
+  struct pawl_bpmf_options *bpmf = &train->options.bpmf;
+  struct pawl_bpmf_sharing sharing;
+  if (is_alone(train)) return pawl_bpmf_train(train->ratings, train->test, bpmf, model_out, result_out, error);
+  pwi_train_bpmf_sharing(&train->options, (const char *const *)train->paths, (const char *const *)train->test_paths,
+                         &sharing);
+  sharing.tell = tell;
+  if (pwi_train_run_has_workers(&train->run)) sharing.start_worker = start_worker;
+  return pawl_bpmf_train_shared(train->run.session, &sharing, train->ratings, train->test, bpmf, model_out, result_out,
+                                error);
+}
+
+static int learn(void *context) {
+  struct bpmf_train *train = context;
   struct pawl_bpmf_options *bpmf = &train->options.bpmf;
   struct pawl_bpmf_model *model = NULL;
   struct pawl_bpmf_result result;
@@ -158,11 +197,19 @@ static int learn(struct bpmf_train *train) {
   bpmf->progress = progress;
   bpmf->stopping = stopping;
   bpmf->context = train;
-  pawl_status status = pawl_bpmf_train(train->ratings, train->test, bpmf, &model, &result, error);
+  pawl_status status = call_method(train, &model, &result, error);
   train->seconds = pwi_train_run_conclude(&train->run, error);
-  int exit_code = status ? pwi_train_run_explain(&train->run, status, error) : keep(train, model, &result);
+  int exit_code = status ? fail(train, status, error) : keep(train, model, &result);
   pawl_bpmf_model_destroy(model);
   return exit_code;
+}
+
+static int run(struct bpmf_train *train) {
+  if (pwi_train_run_is_follower(&train->run) && !is_alone(train)) return pwi_train_follow(&train->options.base);
+  if (is_alone(train)) pwi_train_run_catch();
+  int exit_code = prepare(train);
+  if (exit_code != PWI_EXIT_OK) return exit_code;
+  return is_alone(train) ? learn(train) : pwi_train_run_session(&train->run, learn, train);
 }
 
 int pwi_train_bpmf_run(const struct pwi_command *command, int argc, char **argv) {
@@ -170,13 +217,14 @@ int pwi_train_bpmf_run(const struct pwi_command *command, int argc, char **argv)
   int exit_code = PWI_EXIT_OK;
   if (!pwi_train_bpmf_options_read(&train.options, command, argc, argv, &exit_code)) return exit_code;
   pwi_train_run_init(&train.run, &train.options.base);
-  pwi_train_run_catch();
-  exit_code = prepare(&train);
-  if (exit_code == PWI_EXIT_OK) exit_code = learn(&train);
+  train.run.advice = ", so the training cannot go on; to survive such a loss, use --replicas 1, or --share items";
+  exit_code = run(&train);
   fflush(stdout);
   pwi_train_run_fini(&train.run);
   pawl_ratings_destroy(train.ratings);
   pawl_ratings_destroy(train.test);
+  pwi_train_paths_free(train.paths, train.options.base.data_count);
+  pwi_train_paths_free(train.test_paths, train.options.test.count);
   pwi_spool_fini(&train.spool);
   pwi_spool_fini(&train.test_spool);
   pwi_free(train.output);
