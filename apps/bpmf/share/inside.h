@@ -26,8 +26,8 @@
 #include "apps/common/model_file.h"
 
 #define BPMF_TIMEOUT (60 * PAWL_SECOND) /* for vectors, jobs and items that should exist */
-#define BPMF_LOOK PAWL_SECOND          /* between two checks whether the job has ended */
-#define BPMF_GIVEN ((size_t)2 << 20)   /* bytes of one gift, or of one piece of the saved state */
+#define BPMF_LOOK PAWL_SECOND           /* between two checks whether the job has ended */
+#define BPMF_GIVEN ((size_t)2 << 20)    /* bytes of one gift, or of one piece of the saved state */
 
 struct bpmf_share_spec {
   char job[64]; /* also the space of the vectors */

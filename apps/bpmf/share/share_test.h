@@ -157,6 +157,47 @@ static inline bool work_as_told(int count, char **words) {
   return true;
 }
 
+/* Processes that a training has, which kills one of them while it runs. */
+struct fleet {
+  const char *job;
+  pid_t pids[WORKERS_MOST];
+  size_t count;
+  uint64_t kills_at; /* iteration after which the last process is killed; 0: never */
+  uint64_t seen;     /* the last iteration */
+  uint64_t repeated; /* iterations that were reported twice */
+};
+
+static inline pawl_status add_process(void *context) {
+  struct fleet *fleet = context;
+  assert_true(fleet->count < WORKERS_MOST);
+  fleet->pids[fleet->count++] = start_process(fleet->job);
+  return PAWL_OK;
+}
+
+static inline void watch_iteration(void *context, const struct pawl_bpmf_progress *progress) {
+  struct fleet *fleet = context;
+  fleet->repeated += progress->iteration <= fleet->seen;
+  fleet->seen = progress->iteration;
+  if (fleet->kills_at == 0 || progress->iteration < fleet->kills_at) return;
+  fleet->kills_at = 0;
+  kill(fleet->pids[fleet->count - 1], SIGKILL);
+}
+
+/* Trains with processes that the training starts itself. */
+static inline struct outcome train_fleet(const struct scene *scene, struct pawl_bpmf_sharing *sharing,
+                                         const struct pawl_bpmf_options *options, struct fleet *fleet) {
+  struct outcome outcome = {.model = NULL};
+  struct pawl_bpmf_options is = *options;
+  fleet->job = sharing->job = next_job();
+  sharing->start_worker = add_process;
+  is.context = fleet;
+  is.progress = watch_iteration;
+  outcome.status = pawl_bpmf_train_shared(session, sharing, scene->ratings, scene->test, &is, &outcome.model,
+                                          &outcome.result, outcome.error);
+  for (size_t i = 0; i < fleet->count; i++) waitpid(fleet->pids[i], NULL, 0);
+  return outcome;
+}
+
 /* --- comparing -------------------------------------------------------------------------------------------- */
 
 static inline bool same_number(double one, double other) { return one == other || (isnan(one) && isnan(other)); }
@@ -185,6 +226,27 @@ static inline void assert_same(const struct outcome *one, const struct outcome *
 static inline void forget(struct outcome *outcome) {
   pawl_bpmf_model_destroy(outcome->model);
   outcome->model = NULL;
+}
+
+/* --- losses ----------------------------------------------------------------------------------------------- */
+
+/* A worker is killed between two saved states. The model is that of one process, and each iteration is reported once. */
+static inline void assert_survives(enum pawl_bpmf_share share, enum pawl_on_loss on_loss) {
+  struct scene scene = make_scene(150, 90, 0.2);
+  struct pawl_bpmf_options options = options_of(5, 40);
+  struct pawl_bpmf_sharing sharing = sharing_of(share, 3);
+  struct fleet fleet = {.kills_at = 17};
+  struct outcome alone = train_alone(&scene, &options);
+  sharing.on_loss = on_loss;
+  struct outcome shared = train_fleet(&scene, &sharing, &options, &fleet);
+  assert_same(&alone, &shared, "after a loss");
+  assert_int_equal(shared.result.workers_lost, 1);
+  assert_int_equal(shared.result.workers, on_loss == PAWL_LOSS_REPLACE ? 3 : 2);
+  assert_int_equal(fleet.seen, 40);
+  assert_int_equal(fleet.repeated, 0);
+  assert_true(shared.result.repeated >= 7);
+  forget(&alone), forget(&shared);
+  forget_scene(&scene);
 }
 
 #endif
