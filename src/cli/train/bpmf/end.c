@@ -69,7 +69,8 @@ static void print_workers(const struct pwi_train_bpmf_end *end) {
   if (end->options->base.share == PWI_TRAIN_SHARE_NONE) return;
   printf("  %-12s %" PRIu32 " finished, %" PRIu32 " lost; shared by %s", "workers", result->workers,
          result->workers_lost, pwi_train_share_name(end->options->base.share));
-  if (result->repeated > 0) printf("; %" PRIu64 " iterations were repeated", result->repeated);
+  if (result->repeated > 0)
+    printf("; %" PRIu64 " iteration%s repeated", result->repeated, result->repeated == 1 ? " was" : "s were");
   printf("\n  %-12s %s computing, %s getting rows of others; of all workers together\n", "",
          pwi_train_time(result->work_s, working), pwi_train_time(result->wait_s, waiting));
   printf("  %-12s %sB sent, %sB received by workers\n", "network", pwi_train_short((double)result->bytes_sent, sent),
