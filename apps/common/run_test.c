@@ -52,6 +52,7 @@ static pawl_status round_of_test(struct pawl_job *job, const void *argument, siz
 #define apps_is_stopping apps_is_stopping_of_test
 #define apps_job_create apps_job_create_of_test
 #define apps_round apps_round_of_test
+#define apps_round_bytes apps_round_bytes_of_test
 #define apps_reports apps_reports_of_test
 #include "apps/common/run.c"
 
