@@ -546,6 +546,28 @@ static void test_a_role_may_connect_again_from_inside_link_down(void **state) {
   finish_world();
 }
 
+/* One end is down and waits for the other one when the node is killed: then both leave together. */
+static void test_a_node_with_a_link_to_itself_can_be_killed_at_any_time(void **state) {
+  (void)state;
+  for (int64_t moment = 0; moment < 60; moment++) {
+    begin_seed(1);
+    struct pwi_link link;
+    assert_int_equal(pwi_net_connect(a.net, "a:7000", &link), PAWL_OK);
+    run_for(50 * MS);
+    for (size_t i = 0; i < 2; i++) { /* one of the two ends closes the link */
+      const struct note *up = puppet_find(&a, NOTE_UP, i);
+      if (up->accepted == (moment % 2 == 0)) link.id = up->link;
+    }
+    connect_them();
+    pwi_net_close(a.net, link, PAWL_OK);
+    run_for(moment * MS / 50);
+    pwi_sim_kill(sim, a.node);
+    run_for(50 * MS);
+    assert_int_equal(last_down(&b), PAWL_LINK_RESET);
+    finish_world();
+  }
+}
+
 static void test_a_node_can_talk_to_itself(void **state) {
   (void)state;
   begin_seed(4);
@@ -588,6 +610,7 @@ int main(void) {
       cmocka_unit_test(test_closing_a_region_cancels_sends_from_it),
       cmocka_unit_test(test_a_role_may_connect_again_from_inside_link_down),
       cmocka_unit_test(test_a_node_can_talk_to_itself),
+      cmocka_unit_test(test_a_node_with_a_link_to_itself_can_be_killed_at_any_time),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

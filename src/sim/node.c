@@ -193,8 +193,10 @@ void pwi_sim_node_kill_now(struct sim_node *node) {
   struct sim_net *net = node->net;
   if (!net) return;
   pwi_log(&node->log, PAWL_LOG_DEBUG, "sim.kill", "incarnation=%u", node->incarnation);
-  for (struct sim_end *end = net->ends, *after; end; end = after) {
-    after = end->after;
+  while (net->ends) { /* one at a time: of a link of the node to itself both ends may leave together */
+    struct sim_end *end = net->ends;
+    net->ends = end->after;
+    if (end->after) end->after->before = NULL;
     pwi_sim_end_vanish(end);
   }
   pwi_sim_disk_power_off(node->disk);
