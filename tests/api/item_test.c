@@ -326,7 +326,7 @@ static void test_a_program_may_poll(void **state) {
 
 static void test_calls_that_are_wrong_say_so(void **state) {
   struct pair pair;
-  unsigned char value[64] = {0};
+  unsigned char value[3 * 64] = {0};
   const struct pawl_items_keys unknown = {3, 8, 1}, far = {5, 10, UINT64_MAX / 2};
   (void)state;
   open_producer(&pair, &kinds[0]);
