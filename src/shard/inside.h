@@ -47,6 +47,7 @@ struct pwi_refusal {
 struct pwi_refusals {
   struct pwi_refusal *items;
   size_t count, room;
+  uint64_t lowest, highest; /* no task of an item is below or above */
 };
 
 void pwi_refusals_fini(struct pwi_refusals *refusals);

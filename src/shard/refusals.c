@@ -2,7 +2,8 @@
  *
  * A refused task has used up its number, so its resend looks like a duplicate of an applied task. Refusals
  * are kept to tell the two apart, until the sender has settled them. A sender has few tasks in flight and
- * refusals are rare, so an unsorted array is enough.
+ * refusals are rare, so an unsorted array is enough. Bounds of the task numbers spare most searches: a new task
+ * has a higher number than those that were refused.
  */
 #include "shard/inside.h"
 
@@ -24,11 +25,19 @@ pawl_status pwi_refusals_reserve(struct pwi_refusals *refusals, size_t more) {
 
 void pwi_refusals_add(struct pwi_refusals *refusals, const struct pwi_refusal *refusal) {
   assert(refusals->count < refusals->room);
+  bool is_first = refusals->count == 0;
+  if (is_first || refusal->task < refusals->lowest) refusals->lowest = refusal->task;
+  if (is_first || refusal->task > refusals->highest) refusals->highest = refusal->task;
   refusals->items[refusals->count++] = *refusal;
+}
+
+static bool may_have(const struct pwi_refusals *refusals, uint64_t task) {
+  return refusals->count > 0 && task >= refusals->lowest && task <= refusals->highest;
 }
 
 pawl_status pwi_refusals_find(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
                               struct pawl_range range) {
+  if (!may_have(refusals, task)) return PAWL_OK;
   for (size_t i = 0; i < refusals->count; i++) {
     const struct pwi_refusal *item = &refusals->items[i];
     if (item->sender.id != sender.id || item->task != task) continue;
@@ -40,6 +49,7 @@ pawl_status pwi_refusals_find(const struct pwi_refusals *refusals, struct pwi_se
 struct pawl_range pwi_refusals_range(const struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t task,
                                      struct pawl_range range) {
   struct pawl_range all = {0, 0};
+  if (!may_have(refusals, task)) return all;
   for (size_t i = 0; i < refusals->count; i++) {
     const struct pwi_refusal *item = &refusals->items[i];
     struct pawl_range common = pawl_range_common(item->range, range);
@@ -59,11 +69,16 @@ size_t pwi_refusals_count(const struct pwi_refusals *refusals, struct pwi_sender
 
 void pwi_refusals_settle(struct pwi_refusals *refusals, struct pwi_sender sender, uint64_t settled) {
   size_t kept = 0;
+  uint64_t lowest = UINT64_MAX;
+  if (refusals->count == 0 || settled < refusals->lowest) return;
   for (size_t i = 0; i < refusals->count; i++) {
     struct pwi_refusal item = refusals->items[i];
-    if (item.sender.id != sender.id || item.task > settled) refusals->items[kept++] = item;
+    if (item.sender.id == sender.id && item.task <= settled) continue;
+    if (item.task < lowest) lowest = item.task;
+    refusals->items[kept++] = item;
   }
   refusals->count = kept;
+  refusals->lowest = lowest;
 }
 
 void pwi_refusals_strike(struct pwi_refusals *refusals, const struct pwi_membership *membership) {
