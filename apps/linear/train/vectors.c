@@ -11,13 +11,25 @@ static bool is_thin(const struct linear_run *run, uint64_t size) {
   return size > THIN_SIZE && size / THIN_SHARE > run->progress.entries && !run->spec.method->streams;
 }
 
+/* The checkpoint from which a run is resumed may be of a version whose vectors were always dense. */
+static pawl_status ensure(struct linear_run *run, const char *name, struct pawl_vector_options *options,
+                          struct pawl_vector **vector_out) {
+  pawl_status status = PAWL_EXISTS;
+  enum pawl_layout layout = options->layout;
+  options->layout = PAWL_LAYOUT_SPARSE;
+  if (is_thin(run, options->size))
+    status = pawl_vector_ensure(run->common.session, name, options, LINEAR_TIMEOUT, vector_out);
+  options->layout = layout;
+  return status == PAWL_EXISTS ? pawl_vector_ensure(run->common.session, name, options, LINEAR_TIMEOUT, vector_out)
+                               : status;
+}
+
 pawl_status linear_make_vector(struct linear_run *run, enum linear_vector which, struct pawl_vector **vector_out) {
   char name[PAWL_NAME_MAX + 1];
   struct pawl_vector_options options;
   if (!linear_vector_options(&run->spec, &run->order, which, &options)) return PAWL_OK;
-  if (is_thin(run, options.size)) options.layout = PAWL_LAYOUT_SPARSE;
   linear_vector_name(&run->spec, &run->order, which, name);
-  pawl_status status = pawl_vector_ensure(run->common.session, name, &options, LINEAR_TIMEOUT, vector_out);
+  pawl_status status = ensure(run, name, &options, vector_out);
   return status ? apps_fail(&run->common, status, "%s", pawl_error_text()) : PAWL_OK;
 }
 
