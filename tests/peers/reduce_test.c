@@ -423,6 +423,31 @@ static void test_a_member_that_computes_for_long_answers(void **state) {
   }
 }
 
+/* Also in ASYNC mode a member that was declared dead needs the agreement of all to come back, and members agree in steps.
+ * It waits for as long as the others make none, and goes on as soon as they do. */
+static void test_a_member_that_comes_back_waits_for_those_that_make_no_steps(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    begin();
+    team.mode = PAWL_REDUCE_ASYNC;
+    team.lingers = true;
+    open_scene(seed, 4);
+    run_until(5);
+    for (uint32_t i = 0; i < 3; i++) team.slow[i] = 30 * PWI_SIM_SECOND;
+    cluster_run_for(&team.cluster, 100 * MS); /* now they compute */
+    pwi_sim_pause(team.cluster.sim, team.reducers[3].client.node, 2 * PWI_SIM_SECOND);
+    cluster_run_for(&team.cluster, 5 * PWI_SIM_SECOND);
+    assert_true(retirements() >= 1);
+    uint64_t before = team.reducers[3].report.iteration;
+    cluster_run_for(&team.cluster, 20 * PWI_SIM_SECOND);
+    assert_int_equal(team.reducers[3].report.iteration, before);
+    for (uint32_t i = 0; i < 3; i++) team.slow[i] = 0;
+    run_until(before + 50);
+    for (uint32_t i = 0; i < 4; i++) assert_int_equal(team.reducers[i].engine->size, 4);
+    end();
+  }
+}
+
 static void test_a_member_is_killed_while_the_graph_is_regenerated(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -554,6 +579,7 @@ int main(void) {
       cmocka_unit_test(test_a_member_that_stands_still_for_five_seconds_comes_back),
       cmocka_unit_test(test_a_member_that_is_silent_is_not_lost_before_its_grace_is_over),
       cmocka_unit_test(test_a_member_that_computes_for_long_answers),
+      cmocka_unit_test(test_a_member_that_comes_back_waits_for_those_that_make_no_steps),
       cmocka_unit_test(test_a_member_is_killed_while_the_graph_is_regenerated),
       cmocka_unit_test(test_survivors_use_the_default_graph_if_theirs_is_impossible),
       cmocka_unit_test(test_a_member_with_nan_sends_nothing_and_the_others_wait),
