@@ -172,7 +172,7 @@ static void swap(double **one, double **other) {
 
 static pawl_status save(struct bpmf_run *run) {
   struct bpmf_scheduler *scheduler = run->state;
-  struct draft draft = {NULL};
+  struct draft draft = {.rows = NULL};
   bool is_there = false;
   if (run->sampler.iteration == scheduler->saved.iteration) return PAWL_OK;
   pawl_status status = gather_draft(scheduler, &draft, &is_there);
