@@ -2,6 +2,7 @@
 #include "peer/item/item.h"
 
 #include <inttypes.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include "base/memory.h"
 #include "peer/inside.h"
 #include "peer/item/inside.h"
+
+#define LOCK_LOOKS 1000 /* at a lock, before other threads may run */
 
 /* --- small things --------------------------------------------------------------------------------------- */
 
@@ -178,11 +181,11 @@ void pwi_items_count_wait(struct pwi_items *engine) {
 
 /* --- writing, any thread -------------------------------------------------------------------------------- */
 
-/* A writer holds it for one copy. */
+/* A writer holds it for one copy. If it does not run meanwhile, others let it run. */
 static void lock(_Atomic bool *stripe) {
-  while (atomic_exchange_explicit(stripe, true, memory_order_acquire))
-    while (atomic_load_explicit(stripe, memory_order_relaxed)) {
-    }
+  for (unsigned tries = 0; atomic_exchange_explicit(stripe, true, memory_order_acquire);)
+    while (atomic_load_explicit(stripe, memory_order_relaxed))
+      if (++tries % LOCK_LOOKS == 0) sched_yield();
 }
 
 static pawl_status write_cell(struct pwi_items *engine, uint32_t rank, const void *value, uint64_t clock,
