@@ -324,6 +324,29 @@ static void test_a_program_may_poll(void **state) {
   }
 }
 
+/* Nobody else is there to hear from. */
+static void test_a_member_that_is_alone_opens_a_context(void **state) {
+  const struct pawl_items_keys some = {0, 4, 1}, all = {0, 5, 1};
+  struct pawl_items *items = NULL;
+  struct pawl_peers *peers = NULL;
+  unsigned char value[64];
+  uint64_t clock;
+  (void)state;
+  struct pawl_session *session = open_session(false);
+  must(pawl_peers_join(session, "i/alone", 1, PATIENCE, &peers));
+  assert_int_equal(pawl_items_open(peers, "lacks", 64, 5, &some, 1, &all, 1, NULL, PATIENCE, &items), PAWL_NOT_FOUND);
+  must(pawl_items_open(peers, "has", 64, 5, &all, 1, &some, 1, NULL, PATIENCE, &items));
+  fill(value, 64, 3, 7);
+  must(pawl_items_set(items, 3, value, 7));
+  memset(value, 0, sizeof value);
+  must(pawl_items_get(items, 3, 7, 0, PATIENCE, value, &clock));
+  assert_int_equal(clock, 7);
+  assert_true(is_version(value, 64, 3, 7));
+  pawl_items_close(items);
+  pawl_peers_leave(peers);
+  must(pawl_session_close(session, PATIENCE));
+}
+
 static void test_calls_that_are_wrong_say_so(void **state) {
   struct pair pair;
   unsigned char value[3 * 64] = {0};
@@ -591,6 +614,7 @@ int main(void) {
       cmocka_unit_test(test_a_get_waits_until_its_deadline),
       cmocka_unit_test(test_a_thread_waits_for_an_item_that_another_thread_sets),
       cmocka_unit_test(test_a_program_may_poll),
+      cmocka_unit_test(test_a_member_that_is_alone_opens_a_context),
       cmocka_unit_test(test_calls_that_are_wrong_say_so),
       cmocka_unit_test(test_slack_is_of_the_call_the_item_or_the_context),
       cmocka_unit_test(test_work_per_clock),

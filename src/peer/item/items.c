@@ -324,6 +324,7 @@ pawl_status pwi_items_create(const struct pwi_items_config *config, struct pwi_i
   pwi_item_own_places(engine);
   pwi_item_look_at_members(engine);
   *engine_out = engine;
+  pwi_item_advance(engine); /* a member that is alone hears of no event */
   return PAWL_OK;
 }
 
