@@ -5,6 +5,8 @@
  */
 #include "peers_scene.h"
 
+#include "landing.h"
+
 #include <signal.h>
 
 #include "base/hash.h"

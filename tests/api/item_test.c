@@ -5,6 +5,8 @@
  */
 #include "peers_scene.h"
 
+#include "landing.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 
