@@ -274,6 +274,44 @@ static void test_members_that_call_different_operations_fail_with_names(void **s
       if (i != k) play_mismatch(1 + i * count + k, 2 + (uint32_t)((i + k) % 4), list[i], list[k]);
 }
 
+static void choose_by_member(const struct collector *member, struct collective_call *call) {
+  *call = (struct collective_call){COLLECTIVE_ALL_REDUCE, PAWL_F32, PAWL_COLLECTIVE_SUM, 0,
+                                   member->index == odd_member ? 7 : 8};
+}
+
+/* A member whose GO was lost waits for members of the group, and not for those of that epoch. */
+static bool have_begun(void) {
+  for (uint32_t i = 0; i < all.count; i++)
+    if (!all.members[i].engine || all.members[i].engine->epoch.number == 0) return false;
+  return true;
+}
+
+/* Members close as soon as they fail, while links break. The others learn why, instead of taking them for lost. */
+static void test_members_that_close_after_a_mismatch_have_told_the_reason(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 200; seed++) {
+    begin();
+    all.is_mixed_up = all.must_end = true;
+    all.choose = choose_by_member;
+    all.pause_max = seed % 2 ? 1 : 5 * MS;
+    odd_member = (uint32_t)(seed / 2 % 3);
+    open_scene(seed, 3 + (uint32_t)(seed % 4));
+    for (unsigned i = 0; collectors_are_running(&all) && i < 2000; i++) {
+      uint32_t a = (uint32_t)((seed + i) % all.count), b = (uint32_t)((seed + i / 3 + 1) % all.count);
+      cluster_run_for(&all.cluster, MS / 5);
+      if (have_begun() && a != b)
+        pwi_sim_break(all.cluster.sim, all.members[a].client.node, all.members[b].client.node);
+    }
+    collectors_run(&all, 60 * PWI_SIM_SECOND);
+    for (uint32_t i = 0; i < all.count; i++) {
+      if (all.members[i].status) continue;
+      print_error("seed %llu: member %u\n", (unsigned long long)seed, i);
+    }
+    for (uint32_t i = 0; i < all.count; i++) assert_int_equal(all.members[i].status, PAWL_MISMATCH);
+    end();
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_every_operation_returns_the_bits_of_the_reference),
@@ -285,6 +323,7 @@ int main(void) {
       cmocka_unit_test(test_a_late_member_joins_with_the_next_renew),
       cmocka_unit_test(test_the_last_operation_completes_although_members_close),
       cmocka_unit_test(test_members_that_call_different_operations_fail_with_names),
+      cmocka_unit_test(test_members_that_close_after_a_mismatch_have_told_the_reason),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

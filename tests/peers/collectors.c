@@ -234,6 +234,11 @@ static void failed(struct collector *member, pawl_status status) {
     snprintf(member->problem, sizeof member->problem, "%s", pwi_collective_problem(member->engine));
     if (!member->all->is_mixed_up) broken(member, "unexpected status", (uint64_t)-status);
   }
+  if (member->all->must_end) {
+    member->must_close = true;
+    collector_close(member);
+    return;
+  }
   renew(member);
 }
 

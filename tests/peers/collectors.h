@@ -55,6 +55,7 @@ struct collectors {
   int64_t pause_max;    /* between two calls */
   int64_t patience_max; /* of a call, before it times out; 0: for ever */
   bool must_grow;       /* members renew when they see that another one waits */
+  bool must_end;        /* a member that fails closes at once, instead of renewing */
   bool is_mixed_up;     /* members may get any status that <pawl/collective.h> names */
   /* Chooses the call instead of the checker's own choice; NULL: no. */
   void (*choose)(const struct collector *member, struct collective_call *call);

@@ -278,10 +278,13 @@ void pwi_collective_landed(struct pwi_collective *engine, struct collective_peer
   pwi_collective_say(engine, peer, COLLECTIVE_BYE, &message);
 }
 
-/* True if nothing more is to be said to the peer. One that is not linked may still need pieces. */
+/* True if nothing more is to be said to the peer. One that is not linked may still need pieces, or the reason of a
+ * failure: it would take this member for lost. */
 static bool part(struct pwi_collective *engine, struct collective_peer *peer) {
   bool has_pieces = engine->is_live && peer->is_out && !peer->is_gone && peer->put < peer->staged;
-  if (!peer->is_linked) return !has_pieces || !pwi_collective_is_member(engine, peer->sender.id);
+  bool has_reason = engine->failed && (peer->is_in || peer->is_out) && !peer->is_gone && !peer->has_closed &&
+                    peer->farewell != COLLECTIVE_PARTED;
+  if (!peer->is_linked) return (!has_pieces && !has_reason) || !pwi_collective_is_member(engine, peer->sender.id);
   if (peer->farewell == COLLECTIVE_STAYS && !has_pieces) {
     if (!pwi_channel_fence(engine->channel, peer->sender, COOKIE_FENCE)) peer->farewell = COLLECTIVE_FENCED;
   }

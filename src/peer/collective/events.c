@@ -130,6 +130,7 @@ static void linked(void *self, struct pwi_sender sender, const void *description
   }
   peer->is_linked = true;
   peer->farewell = COLLECTIVE_STAYS;
+  peer->has_closed = false;
   look_at_life(engine, peer, pwi_get_u64((const char *)description + 8));
   if (engine->failed && pwi_collective_in_epoch(engine, sender.id))
     pwi_collective_say(engine, peer, COLLECTIVE_ABORT, &engine->abort); /* it may be lost */
@@ -153,6 +154,7 @@ static void left(void *self, struct pwi_sender sender) {
   struct pwi_collective *engine = self;
   struct collective_peer *peer = pwi_collective_find(engine, sender.id);
   if (!peer || peer->is_gone) return;
+  peer->has_closed = true;
   peer->ready_number = 0;
   if (peer->is_in || peer->is_out)
     pwi_collective_fail(engine, PAWL_NODE_GONE, sender.id, 0, "node %" PRIu64 " has closed the collective", sender.id);

@@ -35,6 +35,7 @@ struct collective_peer {
   uint64_t epoch_life;                /* of its engine in the present epoch; 0: not known yet */
   bool is_in, is_out;                 /* this node receives from it, or sends to it, in the present epoch */
   bool is_gone;                       /* it has closed the collective */
+  bool has_closed;                    /* likewise, but its BYE was lost */
   struct collective_epoch gone_epoch; /* it was in this epoch, */
   uint64_t gone_after;                /* and had completed this operation */
   uint64_t ready_number;              /* it waits for an epoch at this number of the group; 0: it does not */
