@@ -60,7 +60,7 @@ static pawl_status keep_sample(struct bpmf_run *run) {
   uint64_t iteration = run->sampler.iteration;
   float *rows = run->model->samples + about->samples * bpmf_sample_size(about);
   pawl_status status = run->way->rows(run, rows);
-  if (status || run->sampler.iteration != iteration) return status; /* it went back */
+  if (status || run->sampler.iteration != iteration) return status; /* the way has set the run back */
   double root = sqrt(run->data.scale);
   for (size_t i = 0; i < bpmf_sample_size(about); i++) rows[i] = (float)(root * (double)rows[i]);
   about->samples++;
@@ -91,7 +91,8 @@ static pawl_status save(struct bpmf_run *run) {
   return bpmf_checkpoint_write(run);
 }
 
-/* After iterations: keeps and saves what is due, unless the way goes back. */
+/* After some iterations the run keeps a sample and saves its state if they are due. If a worker is lost meanwhile, the way
+ * sets the run back (run.h), and the run does neither. */
 static pawl_status settle(struct bpmf_run *run) {
   uint64_t iteration = run->sampler.iteration;
   bool is_over = iteration == run->is.iterations || run->is_stopping;

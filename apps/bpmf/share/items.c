@@ -23,7 +23,7 @@ static double *sums_of(const struct bpmf_worker *worker, int side, size_t block)
   return side_of(worker, side)->sums + block * bpmf_sums_size(worker->sampler.width);
 }
 
-/* One worker has nobody to share with, and opens nothing. */
+/* A worker that draws all blocks opens no context: no other worker needs its rows. */
 static bool is_alone(const struct bpmf_worker *worker) {
   return worker->part.first[BPMF_USERS] == 0 && worker->part.first[BPMF_ITEMS] == 0 &&
          worker->part.end[BPMF_USERS] == side_of(worker, BPMF_USERS)->blocks &&
