@@ -1,4 +1,4 @@
-/* cost: 28
+/* cost: 18
  *
  * Newton steps whose workers or servers are lost at a point of a round that is chosen, not met by chance: a
  * worker of this test's own obeys like any other until an order comes on which it kills itself, or a
@@ -224,15 +224,19 @@ static void check_early_blows(enum pawl_on_loss on_loss) {
   check_lost(&problem, on_loss, LINEAR_SEARCH, 2, BEFORE_THE_REPLY);
 }
 
+/* Each blow strikes one problem here, and the other one in the test of the other `on_loss`. */
 static void check_each_blow(enum pawl_on_loss on_loss) {
-  for (size_t i = 0; i < 2; i++) {
-    check_lost(&problems[i], on_loss, LINEAR_DERIVE, 1, HALF_WAY);
-    check_lost(&problems[i], on_loss, LINEAR_DERIVE, 2, WHEN_TOLD);
-    check_lost(&problems[i], on_loss, LINEAR_DERIVE, 3, HALF_WAY);
-    check_lost(&problems[i], on_loss, LINEAR_DERIVE, 3, BEFORE_THE_REPLY);
-    check_lost(&problems[i], on_loss, LINEAR_SEARCH, 2, WHEN_TOLD);
-    check_lost(&problems[i], on_loss, LINEAR_SEARCH, 2, BEFORE_THE_REPLY);
-  }
+  static const struct striker blows[] = {
+      {.what = LINEAR_DERIVE, .orders = 1, .blow = HALF_WAY},
+      {.what = LINEAR_DERIVE, .orders = 2, .blow = WHEN_TOLD},
+      {.what = LINEAR_DERIVE, .orders = 3, .blow = HALF_WAY},
+      {.what = LINEAR_DERIVE, .orders = 3, .blow = BEFORE_THE_REPLY},
+      {.what = LINEAR_SEARCH, .orders = 2, .blow = BEFORE_THE_REPLY},
+      {.what = LINEAR_SEARCH, .orders = 2, .blow = WHEN_TOLD},
+  };
+  for (size_t i = 0; i < sizeof blows / sizeof *blows; i++)
+    check_lost(&problems[(i + (on_loss == PAWL_LOSS_REPLACE)) % 2], on_loss, blows[i].what, blows[i].orders,
+               blows[i].blow);
   check_early_blows(on_loss);
 }
 

@@ -14,7 +14,7 @@
 #include "sim/campaign/campaign.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SEEDS 300 /* they run at a tenth of the speed */
+#define SEEDS 150 /* they run at a tenth of the speed */
 #else
 #define SEEDS MANY_SEEDS
 #endif

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define MANY_SEEDS 500
+#define MANY_SEEDS 300
 
 void run_seeds(uint64_t first, uint64_t last);
 
