@@ -85,6 +85,7 @@ static void test_an_interrupted_run_is_gone_on_with(void **state) {
   char kept[300];
   snprintf(kept, sizeof kept, "%s", directory);
   options.sweeps = 1000000;
+  options.measure_every = 1;
   options.stopping = stop_after_a_while;
   must_train(&options, &outcome);
   assert_string_equal(outcome.result.why, "interrupted");

@@ -263,7 +263,10 @@ static void test_a_link_that_does_not_come_up_in_time_goes_down(void **state) {
   SCENE_UNTIL(scene, party_up_count(there) == 0);
   scene_idle(scene, 20 * WORLD_MS);
   assert_int_equal(party_up_count(there), 0);
-  scene_join(scene, here, there);
+  do { /* a busy machine may need longer than the limit */
+    assert_status(party_connect(here, there->address, &link), PAWL_OK);
+    SCENE_UNTIL(scene, link->state == PARTY_DOWN || link->state == PARTY_UP);
+  } while (link->state == PARTY_DOWN);
 }
 
 static void check_not_found(struct party *party, struct pwi_link link) {
