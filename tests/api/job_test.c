@@ -84,6 +84,8 @@ static void test_what_a_job_is_about_can_be_asked_without_joining(void **state) 
   must(pawl_session_close(other, PATIENCE));
 }
 
+static pthread_barrier_t all_have_tried;
+
 static void *contend(void *context) {
   struct pawl_job *job = NULL, **won = context;
   struct pawl_job_options options;
@@ -92,7 +94,7 @@ static void *contend(void *context) {
   struct pawl_session *own = open_listening(pawl_session_address(base));
   pawl_status status = pawl_job_create(own, &options, PATIENCE, &job);
   *won = status == PAWL_OK ? job : NULL;
-  nap(PAWL_SECOND / 5); /* all have tried by then */
+  pthread_barrier_wait(&all_have_tried);
   pawl_job_end(job);
   pawl_session_close(own, PATIENCE);
   return NULL;
@@ -103,8 +105,10 @@ static void test_of_several_that_want_to_be_the_scheduler_one_is(void **state) {
   pthread_t threads[4];
   struct pawl_job *won[4];
   int count = 0;
+  assert_int_equal(pthread_barrier_init(&all_have_tried, NULL, 4), 0);
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, contend, &won[i]), 0);
   for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+  pthread_barrier_destroy(&all_have_tried);
   for (int i = 0; i < 4; i++) count += won[i] != NULL;
   assert_int_equal(count, 1);
 }

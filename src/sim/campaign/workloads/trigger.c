@@ -54,10 +54,21 @@ static void broken(const struct triggers *triggers, const char *what, uint64_t t
 
 /* --- members -------------------------------------------------------------------------------------------- */
 
+static void met(struct pwi_task *task) {
+  struct ticker *member = (struct ticker *)((char *)task - offsetof(struct ticker, task));
+  if (task->status) broken(member->triggers, "a member cannot wait", member->tick, task->status);
+  member->is_over = true;
+  pwi_sim_kill(member->triggers->workload.campaign->cluster.sim, member->client.node);
+}
+
+/* A member stays until the other one is there too: the group is complete then. A group whose first member is dead before
+ * the second one joins waits for another, and so do its triggers. */
 static bool end_if_done(struct ticker *member) {
-  member->is_over = member->tick >= TICKS;
-  if (member->is_over) pwi_sim_kill(member->triggers->workload.campaign->cluster.sim, member->client.node);
-  return member->is_over;
+  if (member->tick < TICKS) return false;
+  member->task = (struct pwi_task){.finished = met};
+  pawl_status status = pwi_client_await(member->client.client, &member->task, member->group, 1);
+  if (status) broken(member->triggers, "a wait was refused", member->tick, status);
+  return true;
 }
 
 static void ticked(struct pwi_task *task) {
