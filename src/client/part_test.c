@@ -334,6 +334,20 @@ static void test_parts_of_a_suspended_group_are_blocked(void **state) {
   stop_scene(&scene);
 }
 
+/* Sent before the client is a member again, it would be answered as if the group did not have this member. */
+static void test_an_await_that_was_not_sent_waits_until_its_client_is_a_member_again(void **state) {
+  START;
+  struct call call = {.task.finished = call_finished};
+  pwi_client_stay(scene.group);
+  assert_int_equal(pwi_client_await(scene.client, &call.task, scene.group, 1), PAWL_OK);
+  struct client_part *part = scene.group->first;
+  assert_int_equal(part->state, PART_QUEUED);
+  pwi_client_retired(scene.client);
+  assert_true(scene.group->is_suspended);
+  assert_int_equal(part->state, PART_BLOCKED);
+  stop_scene(&scene);
+}
+
 static void test_ordered_parts_are_blocked_during_a_renewal(void **state) {
   START;
   struct call first, second, third = {.task.finished = call_finished};
@@ -580,6 +594,7 @@ int main(void) {
       T(a_push_that_is_lost_for_good_is_no_longer_a_predecessor),
       T(a_tick_waits_for_all_earlier_tasks),
       T(parts_of_a_suspended_group_are_blocked),
+      T(an_await_that_was_not_sent_waits_until_its_client_is_a_member_again),
       T(ordered_parts_are_blocked_during_a_renewal),
       T(a_pull_does_not_wait_for_a_push_of_a_group),
       T(a_change_by_another_vector_waits_for_held_pushes_to_it),

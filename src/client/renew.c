@@ -23,10 +23,12 @@ static void remember_forgotten(struct pwi_client *client, uint64_t sender, uint6
   client->forgotten[client->forgotten_count++].secret = secret;
 }
 
-/* Holds parts that are not under way: their predecessors mean nothing under another id. */
+/* Holds parts that are not under way: their predecessors mean nothing under another id. A group is suspended until the
+ * client is a member again: its barriers would be passed without this client. */
 static void hold_flow(struct pwi_client *client, struct pwi_flow *flow) {
+  if (flow->has_entered) flow->is_suspended = true;
   for (struct client_part *part = flow->first; part; part = part->next)
-    if (pwi_part_has_order(part) && (part->state == PART_QUEUED || part->state == PART_PARKED))
+    if ((flow->is_suspended || pwi_part_has_order(part)) && (part->state == PART_QUEUED || part->state == PART_PARKED))
       pwi_part_hold(client, part, PART_BLOCKED);
 }
 
@@ -45,10 +47,7 @@ void pwi_client_retired(struct pwi_client *client) {
     return;
   }
   client->renewal = RENEWAL_JOINING;
-  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) {
-    hold_flow(client, flow);
-    if (flow->has_entered) flow->is_suspended = true;
-  }
+  for (struct pwi_flow *flow = client->flows; flow; flow = flow->next) hold_flow(client, flow);
   pwi_client_channels_look(client);
   if (client->manager && client->manager->is_up) pwi_client_join(client);
 }
