@@ -80,6 +80,7 @@ bool pwi_server_seeks(const struct pwi_server *server, uint64_t node) {
 struct pwi_log_entry_address pwi_server_address_of(const struct pwi_server *server, const struct server_peer *peer) {
   return (struct pwi_log_entry_address){.link = peer->link,
                                         .terms = &peer->peering.data,
+                                        .is_sound = peer->peering.sound,
                                         .view = server->numbers.view,
                                         .membership = server->membership->number,
                                         .catalogue = server->catalogue.number};

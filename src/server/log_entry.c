@@ -234,6 +234,14 @@ static pawl_status give(struct pwi_log_entry *log_entry, const struct pwi_messag
   return status;
 }
 
+/* The keys of a list are in ordinary memory: a peer may read them after the list is gone, if the send has failed. */
+static struct pwi_message_terms terms_of(const struct pwi_log_entry *log_entry,
+                                         const struct pwi_log_entry_address *address, bool full) {
+  struct pwi_message_terms terms = *address->terms;
+  if (full && log_entry->list && !address->is_sound) terms.unchecked = false;
+  return terms;
+}
+
 /* While an entry is being sent, its builder is in use, and another send waits. This is rare (after a split of
  * an arc). */
 pawl_status pwi_log_entry_send_update(struct pwi_log_entry *log_entry, const struct pwi_log_entry_address *address,
@@ -250,7 +258,8 @@ pawl_status pwi_log_entry_send_update(struct pwi_log_entry *log_entry, const str
     log_entry->is_awaited = true;
     return PAWL_QUEUE_FULL;
   }
-  pwi_message_begin(builder, address->terms, &head);
+  struct pwi_message_terms terms = terms_of(log_entry, address, full);
+  pwi_message_begin(builder, &terms, &head);
   pawl_status status = add_chain_message(builder, message);
   if (!status) status = add_terms(log_entry, builder, full);
   if (!status && log_entry->effect == PWI_EFFECT_ROWS) status = add_keys(log_entry, builder, full);

@@ -101,6 +101,7 @@ PAWL_MUST_USE pawl_status pwi_log_entry_measure(size_t key_bytes, size_t value_b
 struct pwi_log_entry_address {
   struct pwi_link link;
   const struct pwi_message_terms *terms;
+  bool is_sound;                        /* the link needs no checksums (struct pwi_peering) */
   uint64_t view, membership, catalogue; /* the numbers in force */
 };
 

@@ -358,6 +358,17 @@ static void test_a_key_list_is_sent_whole_to_a_follower_that_does_not_know_it(vo
                    PAWL_OK);
   assert_true(about.keys == PWI_KEYS_LIST && about.keep);
   assert_int_equal(log_entry->terms.keys, PWI_KEYS_SIGNED); /* the entry is unchanged for the next send */
+
+  /* Over shared memory only the keys, which are in ordinary memory, make a checksum necessary. */
+  struct pwi_message_terms shared = terms;
+  struct pwi_log_entry_address in_place = address;
+  shared.unchecked = true;
+  in_place.terms = &shared;
+  for (int full = 0; full < 2; full++) {
+    assert_int_equal(pwi_log_entry_send_update(log_entry, &in_place, &update_message, full), PAWL_OK);
+    assert_int_equal(pwi_message_parse_head(stub.head, stub.body_size, &shared, &head), PAWL_OK);
+    assert_int_equal(head.flags, full ? 0 : PWI_MESSAGE_UNCHECKED);
+  }
   pwi_log_entry_release(log_entry);
 }
 
