@@ -76,8 +76,9 @@ static void detach_lane(struct sim_end *end, unsigned index, bool gone) {
       message->after_failure = true;
       continue;
     }
+    bool is_of_region = message->body_region != 0;
     if (!pwi_random_chance(&sim->random, 0.5) || !pwi_sim_message_keep(sim, message, end->node)) break;
-    if (plane) pwi_sim_message_garble(sim, message);
+    if (plane) pwi_sim_message_garble(sim, message, is_of_region);
   }
   struct sim_lane rest = {.head = *place};
   if (!rest.head) return;

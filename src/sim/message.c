@@ -172,9 +172,10 @@ bool pwi_sim_message_keep(struct pwi_sim *sim, struct sim_message *message, cons
   return true;
 }
 
-void pwi_sim_message_garble(struct pwi_sim *sim, struct sim_message *message) {
-  if (message->copy && message->size && pwi_random_chance(&sim->random, sim->config.garble_chance))
-    ((uint8_t *)message->copy)[pwi_random_below(&sim->random, message->size)] ^= 0x40;
+void pwi_sim_message_garble(struct pwi_sim *sim, struct sim_message *message, bool is_of_region) {
+  if (!message->copy || !message->size || !pwi_random_chance(&sim->random, sim->config.garble_chance)) return;
+  size_t at = pwi_random_below(&sim->random, message->size);
+  if (!is_of_region) ((uint8_t *)message->copy)[at] ^= 0x40;
 }
 
 static bool lies_in(const struct sim_region *region, const struct iovec *part) {

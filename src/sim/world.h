@@ -414,8 +414,8 @@ const uint8_t *pwi_sim_message_view(struct pwi_sim *sim, struct sim_message *mes
 void pwi_sim_message_check(struct pwi_sim *sim, const struct sim_message *message, const struct sim_node *sender);
 /* Copies a borrowed body, so that the caller may reuse its memory. False if memory is short. */
 bool pwi_sim_message_keep(struct pwi_sim *sim, struct sim_message *message, const struct sim_node *sender);
-/* May damage a few bytes of a kept body. */
-void pwi_sim_message_garble(struct pwi_sim *sim, struct sim_message *message);
+/* May damage a byte of a kept body, unless it was in a region: regions do not change after a send has failed. */
+void pwi_sim_message_garble(struct pwi_sim *sim, struct sim_message *message, bool is_of_region);
 /* The region of this net that contains the borrowed body; 0: none. */
 uint64_t pwi_sim_body_region(const struct sim_net *net, const struct iovec *parts, size_t count);
 

@@ -305,11 +305,19 @@ static pawl_status look_at(struct names *names, size_t i) {
   return entry ? read_row(names, name, entry) : PAWL_OK;
 }
 
+/* The disk of the manager may have been full at the end; another manager is started then. */
+static pawl_status sync_checker(struct campaign *campaign) {
+  for (int attempt = 0;; attempt++) {
+    pawl_status said = PAWL_OK, status = pwi_cluster_ask(&campaign->checker, PWI_ASK_SYNC, NULL, &said);
+    if (status || !pwi_campaign_is_journal_failure(said) || attempt == 100) return status ? status : said;
+    status = pwi_cluster_run_for(&campaign->cluster, 50 * MS);
+    if (status) return status;
+  }
+}
+
 static pawl_status check(struct pwi_workload *workload) {
   struct names *names = (struct names *)workload;
-  pawl_status said = PAWL_OK;
-  pawl_status status = pwi_cluster_ask(&workload->campaign->checker, PWI_ASK_SYNC, NULL, &said);
-  if (!status) status = said;
+  pawl_status status = sync_checker(workload->campaign);
   for (size_t i = 0; i < NAMES && !status; i++) status = look_at(names, i);
   return status;
 }

@@ -139,6 +139,9 @@ static void test_seeds_that_failed_once(void **state) {
       57731,        /* a member that had entered at a tick entered again below it, and waited for itself */
       47675,        /* links of a server stayed cut while it was started anew, with another id */
       7716,  47990, /* a head that was isolated for 176 ms complained about the member behind it */
+      96183,        /* the simulator changed bytes of a region after a send from it had failed */
+      97998,        /* the disk of the manager was full when the check of `names` began */
+      87953,        /* a member that was declared dead passed a barrier before it was in the group again */
       78490, 79151, /* the first member of a group ended before the second joined: the group was never complete */
   };
   for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
