@@ -335,7 +335,10 @@ static void test_a_server_that_dies_in_between_costs_nothing(void **state) {
   for (size_t round = 0; round < 20; round++) {
     must(pawl_vector_copy(x, y, PAWL_ALL, &tasks[2 * round]));
     must(pawl_vector_axpy(y, 1, x, PAWL_ALL, &tasks[2 * round + 1]));
-    if (round == 7) assert_int_equal(kill(servers[0], SIGKILL), 0);
+    if (round == 7) {
+      await_copies(session);
+      assert_int_equal(kill(servers[0], SIGKILL), 0);
+    }
   }
   for (size_t i = 0; i < 40; i++) must(pawl_task_finish(tasks[i], PATIENCE));
   assert_true(norm(y, PAWL_ALL, PAWL_NORM_1) == ldexp(LONG, 20));

@@ -45,6 +45,18 @@ static inline struct pawl_session *open_pair(void) {
   return session;
 }
 
+/* Until every key has its replica: a server may die only then. On a busy machine a replica may have been dropped, and
+ * is filled again. */
+static inline void await_copies(struct pawl_session *session) {
+  for (bool is_whole = false; !is_whole;) {
+    char *status = NULL;
+    must(pawl_session_status(session, PATIENCE, &status));
+    is_whole = strstr(status, "\"under_replicated\":0,") != NULL;
+    pawl_text_free(status);
+    if (!is_whole) usleep(10000);
+  }
+}
+
 /* A second session at the cluster of the first. */
 static inline struct pawl_session *open_beside(const struct pawl_session *first, bool read_only) {
   struct pawl_session_options options;

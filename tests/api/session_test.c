@@ -211,6 +211,7 @@ static void test_with_replicas_a_server_may_be_killed(void **state) {
   assert_int_equal(find_children(getpid(), "--join", servers, 4), 2);
   struct pawl_vector *vector = create(session, "a/b", PAWL_I64, 10);
   for (uint64_t key = 0; key < 10; key++) push(vector, pawl_at_range(key, key + 1), &one);
+  await_copies(session);
   assert_int_equal(kill(servers[0], SIGKILL), 0);
   for (uint64_t key = 0; key < 10; key++) {
     pull(vector, pawl_at_range(key, key + 1), &sum);
