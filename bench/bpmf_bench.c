@@ -130,7 +130,7 @@ static void measure(const struct bpmf_data *data, uint32_t rank, enum way way) {
   struct other_means means = {.panel = apps_alloc_zero(longest * rank, sizeof(double)),
                               .matrix = apps_alloc_zero((size_t)rank * rank, sizeof(double)),
                               .vector = apps_alloc_zero(rank, sizeof(double))};
-  uint32_t threads = way == SAMPLER ? bpmf_crew_processors() : 1;
+  uint32_t threads = way == SAMPLER ? apps_crew_processors() : 1;
   check_status(bpmf_sampler_init(&sampler, data, rank, 2, 1, threads, NULL));
   check_status(bpmf_sampler_step(&sampler)); /* sets the hyper-parameters */
   size_t times = rank > 32 ? 1 : 5;

@@ -1,7 +1,7 @@
 /* Files of factorised ratings: bytes unchanged, and the same bytes as the header of a file whose first line, arrays and
  * checksum are correct. The arrays are those of one sample of rank 1, of one user "u" and one item "i".
  *
- * covers: apps/bpmf/code.c apps/bpmf/names.c
+ * covers: apps/common/model_arrays.c apps/common/names.c
  *
  * (A fifth of apps/bpmf/model_file.c opens files, and is not reached from here.)
  */
@@ -21,13 +21,13 @@ static char *written(const struct pawl_bpmf_model *model, size_t *size_out) {
   return bytes;
 }
 
-static void check_names(const struct bpmf_names *names) {
+static void check_names(const struct apps_names *names) {
   uint32_t number;
   for (uint32_t i = 0; i < names->count; i++) {
-    assert(bpmf_names_find(names, bpmf_names_get(names, i), &number) && number == i);
-    assert(i == 0 || strcmp(bpmf_names_get(names, names->sorted[i - 1]), bpmf_names_get(names, names->sorted[i])) < 0);
+    assert(apps_names_find(names, apps_names_get(names, i), &number) && number == i);
+    assert(i == 0 || strcmp(apps_names_get(names, names->sorted[i - 1]), apps_names_get(names, names->sorted[i])) < 0);
   }
-  assert(!bpmf_names_find(names, "", &number));
+  assert(!apps_names_find(names, "", &number));
 }
 
 /* An accepted model is written and read back as the same bytes, and predicts. */

@@ -1,5 +1,5 @@
 /* Checkpoints: the state of a training between two iterations. Random numbers have no state, because streams belong to
- * iterations. Behind the header (code.h) are
+ * iterations. Behind the header (apps/common/model_arrays.h) are
  *
  *   rows        float32: of all users, then of all items, `rank` each
  *   samples     float32: those of the model so far
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "apps/bpmf/code.h"
+#include "apps/common/model_arrays.h"
 #include "apps/bpmf/run.h"
 #include "apps/common/json.h"
 #include "apps/common/memory.h"
@@ -58,13 +58,13 @@ static json_t *make_header(const struct bpmf_run *run) {
 static pawl_status fill(FILE *file, const void *context) {
   const struct checkpoint_draft *draft = context;
   const struct bpmf_run *run = draft->run;
-  const struct bpmf_array arrays[] = {
+  const struct apps_array arrays[] = {
       {draft->rows, draft->row_count, 4},
       {run->model->samples, run->model->about.samples * draft->row_count, 4},
       {run->tests.sums, (size_t)run->tests.count, 8},
       {run->training.sums, (size_t)run->training.count, 8},
   };
-  return bpmf_code_write(file, make_header(run), arrays, sizeof arrays / sizeof *arrays);
+  return apps_arrays_write(file, make_header(run), arrays, sizeof arrays / sizeof *arrays);
 }
 
 pawl_status bpmf_checkpoint_write(struct bpmf_run *run) {
@@ -104,7 +104,7 @@ static pawl_status compare(struct bpmf_run *run, const json_t *header, char *why
 static pawl_status read_state(struct bpmf_run *run, const json_t *header, struct checkpoint_state *state, char *why) {
   if (!apps_model_count(header, "iteration", 0, run->is.iterations, &state->iteration) ||
       !apps_model_count(header, "measured", 0, run->is.iterations, &state->measured) ||
-      !bpmf_code_u32(header, "samples", run->room, &state->samples))
+      !apps_model_count32(header, "samples", run->room, &state->samples))
     return apps_say(why, PAWL_CORRUPT, "invalid numbers in the header");
   run->progress.train_rmse = apps_json_number_of(json_object_get(header, "train_rmse"));
   run->progress.test_rmse = apps_json_number_of(json_object_get(header, "test_rmse"));
@@ -113,28 +113,12 @@ static pawl_status read_state(struct bpmf_run *run, const json_t *header, struct
   return PAWL_OK;
 }
 
-/* Reads an array into memory that is there already. */
-static pawl_status read_array(struct bpmf_code *code, void *to, uint64_t count, int width, char *why) {
-  pawl_status status;
-  void *elements = bpmf_code_array(code, count, width, &status);
-  if (!elements) return apps_say(why, status, "%s", pawl_status_text(status));
-  memcpy(to, elements, (size_t)count * (size_t)width);
-  apps_free(elements);
-  return PAWL_OK;
-}
-
-static bool is_finite(const float *numbers, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (!isfinite(numbers[i])) return false;
-  return true;
-}
-
-static pawl_status read_rows(struct bpmf_run *run, struct bpmf_code *code, uint64_t iteration, char *why) {
+static pawl_status read_rows(struct bpmf_run *run, struct apps_arrays *code, uint64_t iteration, char *why) {
   size_t count = bpmf_sample_size(&run->model->about);
   pawl_status status;
-  float *rows = bpmf_code_array(code, count, 4, &status);
+  float *rows = apps_arrays_next(code, count, 4, &status);
   if (!rows) return apps_say(why, status, "%s", pawl_status_text(status));
-  if (is_finite(rows, count))
+  if (apps_is_finite(rows, count))
     bpmf_sampler_set(&run->sampler, rows, iteration);
   else
     status = apps_say(why, PAWL_CORRUPT, "a number of a row is not finite");
@@ -142,16 +126,16 @@ static pawl_status read_rows(struct bpmf_run *run, struct bpmf_code *code, uint6
   return status;
 }
 
-static pawl_status read_all(struct bpmf_run *run, struct bpmf_code *code, const json_t *header, char *why) {
+static pawl_status read_all(struct bpmf_run *run, struct apps_arrays *code, const json_t *header, char *why) {
   struct checkpoint_state state = {0};
   size_t size = bpmf_sample_size(&run->model->about);
   pawl_status status = compare(run, header, why);
   if (!status) status = read_state(run, header, &state, why);
   if (!status) status = read_rows(run, code, state.iteration, why);
-  if (!status) status = read_array(code, run->model->samples, state.samples * (uint64_t)size, 4, why);
-  if (!status) status = read_array(code, run->tests.sums, run->tests.count, 8, why);
-  if (!status) status = read_array(code, run->training.sums, run->training.count, 8, why);
-  if (!status && (!bpmf_code_is_over(code) || !is_finite(run->model->samples, state.samples * size)))
+  if (!status) status = apps_arrays_into(code, run->model->samples, state.samples * (uint64_t)size, 4, why);
+  if (!status) status = apps_arrays_into(code, run->tests.sums, run->tests.count, 8, why);
+  if (!status) status = apps_arrays_into(code, run->training.sums, run->training.count, 8, why);
+  if (!status && (!apps_arrays_are_over(code) || !apps_is_finite(run->model->samples, state.samples * size)))
     status = apps_say(why, PAWL_CORRUPT, "the checkpoint is damaged");
   if (status) return status;
   run->model->about.samples = state.samples;
@@ -162,15 +146,15 @@ static pawl_status read_all(struct bpmf_run *run, struct bpmf_code *code, const 
 
 pawl_status bpmf_checkpoint_read(struct bpmf_run *run) {
   char why[PAWL_BPMF_TEXT] = "", *bytes;
-  struct bpmf_code code;
+  struct apps_arrays code;
   json_t *header = NULL;
   locale_t before, c;
   size_t size;
   pawl_status status = apps_file_read(run->is.checkpoint, &bytes, &size, run->error);
   if (status) return status;
   c = apps_locale_enter(&before);
-  code = (struct bpmf_code){.bytes = bytes, .size = size};
-  status = bpmf_code_open(&code, KIND, &header, why);
+  code = (struct apps_arrays){.bytes = bytes, .size = size};
+  status = apps_arrays_open(&code, KIND, &header, why);
   if (!status) status = read_all(run, &code, header, why);
   apps_locale_leave(c, before);
   json_decref(header);

@@ -18,7 +18,7 @@ static const char *name_of(const struct pawl_ratings *ratings, int side, uint32_
   return side == BPMF_USERS ? pawl_ratings_user(ratings, number) : pawl_ratings_item(ratings, number);
 }
 
-static bool copy_names(const struct pawl_ratings *ratings, int side, uint32_t count, struct bpmf_names *names_out) {
+static bool copy_names(const struct pawl_ratings *ratings, int side, uint32_t count, struct apps_names *names_out) {
   size_t size = 0, at = 0;
   for (uint32_t i = 0; i < count; i++) size += strlen(name_of(ratings, side, i)) + 1;
   char *text = apps_alloc(size);
@@ -27,7 +27,7 @@ static bool copy_names(const struct pawl_ratings *ratings, int side, uint32_t co
     memcpy(text + at, name_of(ratings, side, i), length);
     at += length;
   }
-  if (text && bpmf_names_take(names_out, text, size, count)) return true;
+  if (text && apps_names_take(names_out, text, size, count)) return true;
   apps_free(text);
   return false;
 }
@@ -61,9 +61,9 @@ static pawl_status take_tests(struct bpmf_data *data, const struct pawl_ratings 
   for (uint64_t i = 0; i < info.count; i++) {
     struct bpmf_pair *pair = &data->tests[data->test_count];
     pair->value = list[i].value;
-    if (!bpmf_names_find(&data->names[BPMF_USERS], pawl_ratings_user(test, list[i].user), &pair->user))
+    if (!apps_names_find(&data->names[BPMF_USERS], pawl_ratings_user(test, list[i].user), &pair->user))
       note_unknown(data, test, i, BPMF_USERS);
-    else if (!bpmf_names_find(&data->names[BPMF_ITEMS], pawl_ratings_item(test, list[i].item), &pair->item))
+    else if (!apps_names_find(&data->names[BPMF_ITEMS], pawl_ratings_item(test, list[i].item), &pair->item))
       note_unknown(data, test, i, BPMF_ITEMS);
     else
       data->test_count++;
@@ -215,7 +215,7 @@ void bpmf_data_fini(struct bpmf_data *data) {
     apps_free(data->sides[side].starts);
     apps_free(data->sides[side].others);
     apps_free(data->sides[side].values);
-    bpmf_names_fini(&data->names[side]);
+    apps_names_fini(&data->names[side]);
   }
   apps_free(data->tests);
   apps_free(data->test_starts);

@@ -6,7 +6,7 @@
 
 #include <pawl/bpmf.h>
 
-#include "apps/bpmf/names.h"
+#include "apps/common/names.h"
 #include "apps/bpmf/row.h"
 
 enum { BPMF_USERS = 0, BPMF_ITEMS = 1, BPMF_SIDES = 2 };
@@ -35,7 +35,7 @@ struct bpmf_data {
   uint64_t test_count;
   uint64_t test_unknown;              /* test ratings whose user or item has no training rating */
   char first_unknown[PAWL_BPMF_TEXT]; /* "file:line: …" of the first of them; "" if there is none */
-  struct bpmf_names names[BPMF_SIDES];
+  struct apps_names names[BPMF_SIDES];
   uint64_t digest; /* of ratings, names and test ratings */
 };
 

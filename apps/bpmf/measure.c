@@ -84,7 +84,7 @@ static void measure_block(void *context, uint32_t hand, size_t piece) {
 void bpmf_measure_blocks(struct bpmf_measure *measure, bool is_sample, size_t first, size_t end) {
   measure->samples += is_sample;
   struct measure_work work = {measure, is_sample, measure->samples ? 1 / (double)measure->samples : 0, first};
-  if (measure->count > 0) bpmf_crew_run(measure->sampler->crew, end - first, measure_block, &work);
+  if (measure->count > 0) apps_crew_run(measure->sampler->crew, end - first, measure_block, &work);
 }
 
 struct bpmf_rmse bpmf_measure_sum(const struct bpmf_measure *measure) {

@@ -55,7 +55,7 @@ pawl_status bpmf_model_create(struct bpmf_data *data, const struct pawl_bpmf_abo
 void pawl_bpmf_model_destroy(struct pawl_bpmf_model *model) {
   if (!model) return;
   apps_free(model->samples);
-  for (int side = 0; side < BPMF_SIDES; side++) bpmf_names_fini(&model->names[side]);
+  for (int side = 0; side < BPMF_SIDES; side++) apps_names_fini(&model->names[side]);
   apps_free(model->counts);
   apps_free(model->starts);
   apps_free(model->rated);
@@ -67,15 +67,15 @@ void pawl_bpmf_model_about(const struct pawl_bpmf_model *model, struct pawl_bpmf
 }
 
 const char *pawl_bpmf_model_item(const struct pawl_bpmf_model *model, uint32_t item) {
-  return bpmf_names_get(&model->names[BPMF_ITEMS], item);
+  return apps_names_get(&model->names[BPMF_ITEMS], item);
 }
 
 pawl_status pawl_bpmf_model_find_user(const struct pawl_bpmf_model *model, const char *id, uint32_t *user_out) {
-  return bpmf_names_find(&model->names[BPMF_USERS], id, user_out) ? PAWL_OK : PAWL_NOT_FOUND;
+  return apps_names_find(&model->names[BPMF_USERS], id, user_out) ? PAWL_OK : PAWL_NOT_FOUND;
 }
 
 pawl_status pawl_bpmf_model_find_item(const struct pawl_bpmf_model *model, const char *id, uint32_t *item_out) {
-  return bpmf_names_find(&model->names[BPMF_ITEMS], id, item_out) ? PAWL_OK : PAWL_NOT_FOUND;
+  return apps_names_find(&model->names[BPMF_ITEMS], id, item_out) ? PAWL_OK : PAWL_NOT_FOUND;
 }
 
 const uint32_t *pawl_bpmf_model_rated(const struct pawl_bpmf_model *model, uint32_t user, size_t *count_out) {

@@ -11,7 +11,7 @@
 struct pawl_bpmf_model {
   struct pawl_bpmf_about about;
   float *samples; /* about.samples times the rows of users, then those of items, `rank` floats each */
-  struct bpmf_names names[BPMF_SIDES];
+  struct apps_names names[BPMF_SIDES];
   uint32_t *counts; /* items that each user has rated */
   uint64_t *starts; /* of each user in `rated`; users + 1 of them */
   uint32_t *rated;

@@ -1,4 +1,4 @@
-/* Files of models. Behind the header (code.h) are
+/* Files of models. Behind the header (apps/common/model_arrays.h) are
  *
  *   samples     float32: for each sample the rows of all users, then those of all items
  *   users       ids, each with a 0 behind it
@@ -10,7 +10,7 @@
 
 #include <pawl/version.h>
 
-#include "apps/bpmf/code.h"
+#include "apps/common/model_arrays.h"
 #include "apps/bpmf/model.h"
 #include "apps/common/json.h"
 #include "apps/common/memory.h"
@@ -39,14 +39,14 @@ static json_t *make_header(const struct pawl_bpmf_model *model) {
 pawl_status bpmf_model_fill(FILE *file, const void *context) {
   const struct pawl_bpmf_model *model = context;
   const struct pawl_bpmf_about *about = &model->about;
-  const struct bpmf_array arrays[] = {
+  const struct apps_array arrays[] = {
       {model->samples, about->samples * bpmf_sample_size(about), 4},
       {model->names[BPMF_USERS].text, model->names[BPMF_USERS].size, 1},
       {model->names[BPMF_ITEMS].text, model->names[BPMF_ITEMS].size, 1},
       {model->counts, about->users, 4},
       {model->rated, (size_t)model->starts[about->users], 4},
   };
-  return bpmf_code_write(file, make_header(model), arrays, sizeof arrays / sizeof *arrays);
+  return apps_arrays_write(file, make_header(model), arrays, sizeof arrays / sizeof *arrays);
 }
 
 pawl_status pawl_bpmf_model_write(const struct pawl_bpmf_model *model, const char *path, char error[PAWL_BPMF_TEXT]) {
@@ -59,29 +59,24 @@ struct model_sizes {
   uint64_t user_bytes, item_bytes, rated;
 };
 
-static bool take_number(const json_t *header, const char *key, bool may_be_null, double *number_out) {
-  const json_t *is = json_object_get(header, key);
-  *number_out = apps_json_number_of(is);
-  return json_is_number(is) || (may_be_null && json_is_null(is));
-}
-
 static pawl_status read_about(const json_t *json, struct pawl_bpmf_about *about, struct model_sizes *sizes, char *why) {
   const char *wrong = NULL;
-  if (!bpmf_code_u32(json, "rank", PAWL_BPMF_RANK_MAX, &about->rank) || about->rank == 0) wrong = "rank";
-  if (!bpmf_code_u32(json, "users", UINT32_MAX - 1, &about->users) || about->users == 0) wrong = "users";
-  if (!bpmf_code_u32(json, "items", UINT32_MAX - 1, &about->items) || about->items == 0) wrong = "items";
+  if (!apps_model_count32(json, "rank", PAWL_BPMF_RANK_MAX, &about->rank) || about->rank == 0) wrong = "rank";
+  if (!apps_model_count32(json, "users", UINT32_MAX - 1, &about->users) || about->users == 0) wrong = "users";
+  if (!apps_model_count32(json, "items", UINT32_MAX - 1, &about->items) || about->items == 0) wrong = "items";
   if (!apps_model_count(json, "ratings", 0, INT64_MAX, &about->ratings)) wrong = "ratings";
   if (!apps_model_count(json, "test_ratings", 0, INT64_MAX, &about->test_ratings)) wrong = "test_ratings";
-  if (!bpmf_code_u32(json, "samples", SAMPLES_MAX, &about->samples) || about->samples == 0) wrong = "samples";
+  if (!apps_model_count32(json, "samples", SAMPLES_MAX, &about->samples) || about->samples == 0) wrong = "samples";
   if (!apps_model_count(json, "iterations", 0, INT64_MAX, &about->iterations)) wrong = "iterations";
   if (!apps_model_count(json, "burn_in", 0, INT64_MAX, &about->burn_in)) wrong = "burn_in";
-  if (!take_number(json, "alpha", false, &about->alpha) || !(about->alpha > 0)) wrong = "alpha";
-  if (!take_number(json, "mean", false, &about->mean)) wrong = "mean";
-  if (!take_number(json, "lowest", false, &about->lowest)) wrong = "lowest";
-  if (!take_number(json, "highest", false, &about->highest) || about->highest < about->lowest) wrong = "highest";
+  if (!apps_json_take_number(json, "alpha", false, &about->alpha) || !(about->alpha > 0)) wrong = "alpha";
+  if (!apps_json_take_number(json, "mean", false, &about->mean)) wrong = "mean";
+  if (!apps_json_take_number(json, "lowest", false, &about->lowest)) wrong = "lowest";
+  if (!apps_json_take_number(json, "highest", false, &about->highest) || about->highest < about->lowest)
+    wrong = "highest";
   if (!apps_json_wide_of(json_object_get(json, "seed"), &about->seed)) wrong = "seed";
-  if (!take_number(json, "train_rmse", true, &about->train_rmse)) wrong = "train_rmse";
-  if (!take_number(json, "test_rmse", true, &about->test_rmse)) wrong = "test_rmse";
+  if (!apps_json_take_number(json, "train_rmse", true, &about->train_rmse)) wrong = "train_rmse";
+  if (!apps_json_take_number(json, "test_rmse", true, &about->test_rmse)) wrong = "test_rmse";
   if (!apps_model_count(json, "user_bytes", 0, INT64_MAX, &sizes->user_bytes)) wrong = "user_bytes";
   if (!apps_model_count(json, "item_bytes", 0, INT64_MAX, &sizes->item_bytes)) wrong = "item_bytes";
   if (!apps_model_count(json, "rated", 0, INT64_MAX, &sizes->rated)) wrong = "rated";
@@ -89,42 +84,37 @@ static pawl_status read_about(const json_t *json, struct pawl_bpmf_about *about,
   return PAWL_OK;
 }
 
-static pawl_status lacks(char *why, pawl_status status, const char *what) {
-  if (status == PAWL_NO_MEMORY) return apps_say(why, status, "no memory for the %s", what);
-  return apps_say(why, status, "the file ends too early, in the %s", what);
-}
-
-static pawl_status read_samples(struct bpmf_code *code, struct pawl_bpmf_model *model, char *why) {
+static pawl_status read_samples(struct apps_arrays *code, struct pawl_bpmf_model *model, char *why) {
   uint64_t count;
   pawl_status status;
   /* fits: below 2^33 rows of at most 2^10 numbers, at most 2^10 times */
   count = (uint64_t)model->about.samples * model->about.rank * ((uint64_t)model->about.users + model->about.items);
-  model->samples = bpmf_code_array(code, count, 4, &status);
-  if (!model->samples) return lacks(why, status, "samples");
+  model->samples = apps_arrays_next(code, count, 4, &status);
+  if (!model->samples) return apps_arrays_lack(why, status, "samples");
   for (uint64_t i = 0; i < count; i++)
     if (!isfinite(model->samples[i])) return apps_say(why, PAWL_CORRUPT, "a number of a sample is not finite");
   return PAWL_OK;
 }
 
-static pawl_status read_names(struct bpmf_code *code, uint64_t bytes, uint32_t count, struct bpmf_names *names,
+static pawl_status read_names(struct apps_arrays *code, uint64_t bytes, uint32_t count, struct apps_names *names,
                               const char *what, char *why) {
   pawl_status status;
-  char *text = bpmf_code_array(code, bytes, 1, &status);
-  if (!text) return lacks(why, status, what);
-  if (bpmf_names_take(names, text, (size_t)bytes, count)) return PAWL_OK;
+  char *text = apps_arrays_next(code, bytes, 1, &status);
+  if (!text) return apps_arrays_lack(why, status, what);
+  if (apps_names_take(names, text, (size_t)bytes, count)) return PAWL_OK;
   apps_free(text);
   return apps_say(why, PAWL_CORRUPT, "the %s are damaged, or there is no memory for them", what);
 }
 
-static pawl_status read_rated(struct bpmf_code *code, struct pawl_bpmf_model *model, uint64_t rated, char *why) {
+static pawl_status read_rated(struct apps_arrays *code, struct pawl_bpmf_model *model, uint64_t rated, char *why) {
   uint32_t users = model->about.users, items = model->about.items;
   pawl_status status;
-  model->counts = bpmf_code_array(code, users, 4, &status);
-  if (!model->counts) return lacks(why, status, "numbers of ratings");
-  model->rated = bpmf_code_array(code, rated, 4, &status);
-  if (!model->rated) return lacks(why, status, "list of rated items");
+  model->counts = apps_arrays_next(code, users, 4, &status);
+  if (!model->counts) return apps_arrays_lack(why, status, "numbers of ratings");
+  model->rated = apps_arrays_next(code, rated, 4, &status);
+  if (!model->rated) return apps_arrays_lack(why, status, "list of rated items");
   model->starts = apps_alloc_zero((size_t)users + 1, sizeof *model->starts);
-  if (!model->starts) return lacks(why, PAWL_NO_MEMORY, "numbers of ratings");
+  if (!model->starts) return apps_arrays_lack(why, PAWL_NO_MEMORY, "numbers of ratings");
   for (uint32_t i = 0; i < users; i++) model->starts[i + 1] = model->starts[i] + model->counts[i];
   if (model->starts[users] != rated) return apps_say(why, PAWL_CORRUPT, "the numbers of ratings are damaged");
   for (uint32_t i = 0; i < users; i++)
@@ -134,7 +124,8 @@ static pawl_status read_rated(struct bpmf_code *code, struct pawl_bpmf_model *mo
   return PAWL_OK;
 }
 
-static pawl_status read_arrays(struct bpmf_code *code, const json_t *header, struct pawl_bpmf_model *model, char *why) {
+static pawl_status read_arrays(struct apps_arrays *code, const json_t *header, struct pawl_bpmf_model *model,
+                               char *why) {
   struct model_sizes sizes = {0};
   pawl_status status = read_about(header, &model->about, &sizes, why);
   if (!status) status = read_samples(code, model, why);
@@ -143,15 +134,15 @@ static pawl_status read_arrays(struct bpmf_code *code, const json_t *header, str
   if (!status)
     status = read_names(code, sizes.item_bytes, model->about.items, &model->names[BPMF_ITEMS], "ids of items", why);
   if (!status) status = read_rated(code, model, sizes.rated, why);
-  if (!status && !bpmf_code_is_over(code))
+  if (!status && !apps_arrays_are_over(code))
     status = apps_say(why, PAWL_CORRUPT, "unexpected data after the list of rated items");
   return status;
 }
 
 pawl_status bpmf_model_decode(const char *bytes, size_t size, struct pawl_bpmf_model **model_out, char *why) {
-  struct bpmf_code code = {.bytes = bytes, .size = size};
+  struct apps_arrays code = {.bytes = bytes, .size = size};
   json_t *header = NULL;
-  pawl_status status = bpmf_code_open(&code, KIND, &header, why);
+  pawl_status status = apps_arrays_open(&code, KIND, &header, why);
   if (status) return status;
   struct pawl_bpmf_model *model = apps_alloc_zero(1, sizeof *model);
   status = model ? read_arrays(&code, header, model, why) : apps_say(why, PAWL_NO_MEMORY, "out of memory");

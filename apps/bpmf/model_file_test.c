@@ -1,7 +1,7 @@
 /* Models: files that are written and read back, damage that is noticed, predictions and recommendations. */
 #include "apps/bpmf/model.h"
 
-#include "apps/bpmf/code.h"
+#include "apps/common/model_arrays.h"
 #include "apps/bpmf/scene_test.h"
 #include "base/memory.h"
 
@@ -84,14 +84,14 @@ static pawl_status decode_changed(const char *key, json_t *value, char *why) {
   struct pawl_bpmf_model *again = NULL;
   size_t size, begin;
   char *bytes = bytes_of(model, &size), *changed = NULL;
-  struct bpmf_code code = {.bytes = bytes, .size = size};
+  struct apps_arrays code = {.bytes = bytes, .size = size};
   json_t *header = NULL;
-  assert_int_equal(bpmf_code_open(&code, "bpmf", &header, why), PAWL_OK);
+  assert_int_equal(apps_arrays_open(&code, "bpmf", &header, why), PAWL_OK);
   begin = code.at;
   json_object_set_new(header, key, value);
-  struct bpmf_array array = {bytes + begin, size - begin - 8, 1};
+  struct apps_array array = {bytes + begin, size - begin - 8, 1};
   FILE *file = open_memstream(&changed, &size);
-  assert_int_equal(bpmf_code_write(file, header, &array, 1), PAWL_OK);
+  assert_int_equal(apps_arrays_write(file, header, &array, 1), PAWL_OK);
   fclose(file);
   pawl_status status = bpmf_model_decode(changed, size, &again, why);
   pawl_bpmf_model_destroy(again);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "apps/bpmf/crew.h"
+#include "apps/common/crew.h"
 #include "apps/common/model_file.h"
 #include "apps/common/sized.h"
 
@@ -48,7 +48,7 @@ bool bpmf_options_resolve(const struct pawl_bpmf_options *options, struct pawl_b
                "struct pawl_bpmf_options was not initialised with pawl_bpmf_options_init, or sets an option that "
                "this version of pawl does not know");
   if (is.burn_in == PAWL_BPMF_BURN_IN_AUTO) is.burn_in = is.iterations / 2 < BURN_IN ? is.iterations / 2 : BURN_IN;
-  if (is.threads == 0) is.threads = bpmf_crew_processors();
+  if (is.threads == 0) is.threads = apps_crew_processors();
   *is_out = is;
   return check(&is, error);
 }

@@ -62,7 +62,7 @@ pawl_status bpmf_sampler_draw(struct bpmf_sampler *sampler, int number, size_t f
                                     .alpha = sampler->alpha,
                                     .prior = &sampler->sides[number].hyper.prior,
                                     .others = sampler->sides[1 - number].rows}};
-  bpmf_crew_run(sampler->crew, end - first, draw_block, &work);
+  apps_crew_run(sampler->crew, end - first, draw_block, &work);
   return atomic_load(&work.has_failed) ? PAWL_DIVERGED : PAWL_OK;
 }
 
@@ -88,7 +88,7 @@ static void sum_piece(void *context, uint32_t hand, size_t piece) {
 
 void bpmf_sampler_sum(struct bpmf_sampler *sampler) {
   size_t blocks = sampler->sides[BPMF_USERS].blocks + sampler->sides[BPMF_ITEMS].blocks;
-  bpmf_crew_run(sampler->crew, blocks, sum_piece, sampler);
+  apps_crew_run(sampler->crew, blocks, sum_piece, sampler);
 }
 
 void bpmf_sampler_set(struct bpmf_sampler *sampler, const float *rows, uint64_t iteration) {
@@ -153,13 +153,13 @@ pawl_status bpmf_sampler_init(struct bpmf_sampler *sampler, const struct bpmf_da
   bool is_fine = sampler->scratches != NULL;
   for (uint32_t i = 0; is_fine && i < threads; i++) is_fine = bpmf_scratch_init(&sampler->scratches[i], width);
   for (int number = 0; is_fine && number < BPMF_SIDES; number++) is_fine = init_side(sampler, number);
-  if (!is_fine || bpmf_crew_create(threads, &sampler->crew)) return PAWL_NO_MEMORY;
+  if (!is_fine || apps_crew_create(threads, &sampler->crew)) return PAWL_NO_MEMORY;
   bpmf_sampler_first(sampler);
   return PAWL_OK;
 }
 
 void bpmf_sampler_fini(struct bpmf_sampler *sampler) {
-  bpmf_crew_destroy(sampler->crew);
+  apps_crew_destroy(sampler->crew);
   for (uint32_t i = 0; sampler->scratches && i < sampler->threads; i++) bpmf_scratch_fini(&sampler->scratches[i]);
   apps_free(sampler->scratches);
   for (int number = 0; number < BPMF_SIDES; number++) {

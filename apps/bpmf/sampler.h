@@ -12,7 +12,7 @@
 #ifndef BPMF_SAMPLER_H
 #define BPMF_SAMPLER_H
 
-#include "apps/bpmf/crew.h"
+#include "apps/common/crew.h"
 #include "apps/bpmf/data.h"
 #include "apps/bpmf/hyper.h"
 
@@ -30,7 +30,7 @@ struct bpmf_side {
 struct bpmf_sampler {
   const struct bpmf_data *data;
   const struct bpmf_kernel *kernel;
-  struct bpmf_crew *crew;
+  struct apps_crew *crew;
   struct bpmf_scratch *scratches; /* one for each thread */
   uint32_t rank, threads;
   size_t width;

@@ -34,6 +34,13 @@ static inline double apps_json_number_of(const json_t *value) {
   return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+/* The number of a key of a header, or NAN for null if that is allowed. False: it is something else. */
+static inline bool apps_json_take_number(const json_t *header, const char *key, bool may_be_null, double *number_out) {
+  const json_t *is = json_object_get(header, key);
+  *number_out = apps_json_number_of(is);
+  return json_is_number(is) || (may_be_null && json_is_null(is));
+}
+
 /* An array of numbers; NULL without memory. */
 static inline json_t *apps_json_numbers(const double *values, size_t count) {
   json_t *array = json_array();

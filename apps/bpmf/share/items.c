@@ -166,7 +166,7 @@ static pawl_status rows(struct bpmf_worker *worker, int side) {
                                              worker->sampler.iteration, worker->spec.slack);
     if (status) return as_loss(status);
   }
-  bpmf_crew_run(worker->sampler.crew, (needs->count + CHUNK - 1) / CHUNK, get_chunk, &work);
+  apps_crew_run(worker->sampler.crew, (needs->count + CHUNK - 1) / CHUNK, get_chunk, &work);
   return (pawl_status)atomic_load(&work.status);
 }
 

@@ -515,7 +515,7 @@ static const struct bpmf_way shared = {begin, advance, rows, save, end};
 
 /* Threads of a worker, if the caller does not say: its share of the processors. */
 static uint32_t threads_of(const struct pawl_bpmf_sharing *sharing) {
-  uint32_t processors = bpmf_crew_processors(), workers = sharing->workers ? sharing->workers : 1;
+  uint32_t processors = apps_crew_processors(), workers = sharing->workers ? sharing->workers : 1;
   return processors > workers ? processors / workers : 1;
 }
 

@@ -1,5 +1,6 @@
-#include "apps/bpmf/code.h"
+#include "apps/common/model_arrays.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "apps/common/memory.h"
@@ -9,14 +10,14 @@
 /* --- writing ---------------------------------------------------------------------------------------------- */
 
 struct array_list {
-  const struct bpmf_array *arrays;
+  const struct apps_array *arrays;
   size_t count;
 };
 
 static void put_arrays(struct apps_sink *sink, const void *context) {
   const struct array_list *list = context;
   for (size_t i = 0; i < list->count; i++) {
-    const struct bpmf_array *array = &list->arrays[i];
+    const struct apps_array *array = &list->arrays[i];
     if (array->width == 1)
       apps_sink_bytes(sink, array->elements, array->count);
     else
@@ -24,7 +25,7 @@ static void put_arrays(struct apps_sink *sink, const void *context) {
   }
 }
 
-pawl_status bpmf_code_write(FILE *file, json_t *header, const struct bpmf_array *arrays, size_t count) {
+pawl_status apps_arrays_write(FILE *file, json_t *header, const struct apps_array *arrays, size_t count) {
   const struct array_list list = {arrays, count};
   return apps_model_fill(file, header, put_arrays, &list);
 }
@@ -37,7 +38,7 @@ static pawl_status check_kind(const json_t *header, const char *kind, char *why)
   return apps_say(why, PAWL_MISMATCH, "this is a model of kind '%.64s', not '%s'", is ? is : "linear", kind);
 }
 
-pawl_status bpmf_code_open(struct bpmf_code *code, const char *kind, json_t **header_out, char *why) {
+pawl_status apps_arrays_open(struct apps_arrays *code, const char *kind, json_t **header_out, char *why) {
   json_t *header;
   pawl_status status = apps_model_head(code->bytes, code->size, "model", &code->at, &header, why);
   if (status) return status;
@@ -52,7 +53,7 @@ pawl_status bpmf_code_open(struct bpmf_code *code, const char *kind, json_t **he
   return status;
 }
 
-void *bpmf_code_array(struct bpmf_code *code, uint64_t count, int width, pawl_status *status_out) {
+void *apps_arrays_next(struct apps_arrays *code, uint64_t count, int width, pawl_status *status_out) {
   size_t left = code->size - APPS_MODEL_SUM - code->at;
   *status_out = PAWL_TRUNCATED;
   if (count > left / (size_t)width) return NULL;
@@ -74,9 +75,29 @@ void *bpmf_code_array(struct bpmf_code *code, uint64_t count, int width, pawl_st
   return elements;
 }
 
-bool bpmf_code_is_over(const struct bpmf_code *code) { return code->at == code->size - APPS_MODEL_SUM; }
+pawl_status apps_arrays_into(struct apps_arrays *code, void *to, uint64_t count, int width, char *why) {
+  pawl_status status;
+  void *elements = apps_arrays_next(code, count, width, &status);
+  if (!elements) return apps_say(why, status, "%s", pawl_status_text(status));
+  memcpy(to, elements, (size_t)count * (size_t)width);
+  apps_free(elements);
+  return PAWL_OK;
+}
 
-bool bpmf_code_u32(const json_t *header, const char *key, uint32_t most, uint32_t *count_out) {
+pawl_status apps_arrays_lack(char *why, pawl_status status, const char *what) {
+  if (status == PAWL_NO_MEMORY) return apps_say(why, status, "no memory for the %s", what);
+  return apps_say(why, status, "the file ends too early, in the %s", what);
+}
+
+bool apps_is_finite(const float *numbers, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!isfinite(numbers[i])) return false;
+  return true;
+}
+
+bool apps_arrays_are_over(const struct apps_arrays *code) { return code->at == code->size - APPS_MODEL_SUM; }
+
+bool apps_model_count32(const json_t *header, const char *key, uint32_t most, uint32_t *count_out) {
   uint64_t count = 0;
   if (!apps_model_count(header, key, 0, most, &count)) return false;
   *count_out = (uint32_t)count;

@@ -1,4 +1,4 @@
-#include "apps/bpmf/crew.h"
+#include "apps/common/crew.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -9,12 +9,12 @@
 #include "apps/common/memory.h"
 
 struct crew_hand {
-  struct bpmf_crew *crew;
+  struct apps_crew *crew;
   uint32_t number;
   pthread_t thread;
 };
 
-struct bpmf_crew {
+struct apps_crew {
   pthread_mutex_t lock;
   pthread_cond_t begins, ends;
   uint64_t shift;   /* number of calls of run; guarded by the lock */
@@ -28,20 +28,20 @@ struct bpmf_crew {
   struct crew_hand hands[];
 };
 
-uint32_t bpmf_crew_processors(void) {
+uint32_t apps_crew_processors(void) {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0) return (uint32_t)CPU_COUNT(&set);
   long count = sysconf(_SC_NPROCESSORS_ONLN);
   return count > 0 ? (uint32_t)count : 1;
 }
 
-static void do_pieces(struct bpmf_crew *crew, uint32_t hand) {
+static void do_pieces(struct apps_crew *crew, uint32_t hand) {
   for (size_t piece; (piece = atomic_fetch_add(&crew->next, 1)) < crew->pieces;) crew->work(crew->context, hand, piece);
 }
 
 static void *run(void *argument) {
   struct crew_hand *hand = argument;
-  struct bpmf_crew *crew = hand->crew;
+  struct apps_crew *crew = hand->crew;
   uint64_t shift = 0;
   pthread_mutex_lock(&crew->lock);
   for (;;) {
@@ -57,7 +57,7 @@ static void *run(void *argument) {
   return NULL;
 }
 
-void bpmf_crew_run(struct bpmf_crew *crew, size_t pieces, void (*work)(void *context, uint32_t hand, size_t piece),
+void apps_crew_run(struct apps_crew *crew, size_t pieces, void (*work)(void *context, uint32_t hand, size_t piece),
                    void *context) {
   pthread_mutex_lock(&crew->lock);
   crew->work = work;
@@ -74,9 +74,9 @@ void bpmf_crew_run(struct bpmf_crew *crew, size_t pieces, void (*work)(void *con
   pthread_mutex_unlock(&crew->lock);
 }
 
-pawl_status bpmf_crew_create(uint32_t threads, struct bpmf_crew **crew_out) {
+pawl_status apps_crew_create(uint32_t threads, struct apps_crew **crew_out) {
   uint32_t others = threads > 1 ? threads - 1 : 0;
-  struct bpmf_crew *crew = apps_alloc_zero(1, sizeof *crew + others * sizeof crew->hands[0]);
+  struct apps_crew *crew = apps_alloc_zero(1, sizeof *crew + others * sizeof crew->hands[0]);
   if (!crew) return PAWL_NO_MEMORY;
   pthread_mutex_init(&crew->lock, NULL);
   pthread_cond_init(&crew->begins, NULL);
@@ -91,7 +91,7 @@ pawl_status bpmf_crew_create(uint32_t threads, struct bpmf_crew **crew_out) {
   return PAWL_OK;
 }
 
-void bpmf_crew_destroy(struct bpmf_crew *crew) {
+void apps_crew_destroy(struct apps_crew *crew) {
   if (!crew) return;
   pthread_mutex_lock(&crew->lock);
   crew->is_over = true;
