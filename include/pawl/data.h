@@ -35,7 +35,8 @@
  * LABELS. A row without a label is bad, unless `labels_optional` is set; its label is then NAN. A libsvm row
  * without a label begins with `id:value`, a vw row with the bar or a tag; in a csv row the field is empty. A
  * csv file may lack the label column if `columns` and `label_column` describe the file as it would be with
- * the column: ids of features are then the same as with it.
+ * the column: ids of features are then the same as with it. With a table of labels, labels may be words, and
+ * batches have their numbers in the table.
  *
  * A byte order mark (UTF-8) at the beginning of a file is skipped. UTF-16 is refused.
  *
@@ -63,6 +64,7 @@ extern "C" {
 #endif
 
 struct pawl_data;
+struct pawl_labels;
 struct pawl_words;
 
 #define PAWL_ID_MAX INT64_MAX /* highest id of a feature */
@@ -113,6 +115,8 @@ struct pawl_data_options {
   const struct pawl_words *words; /* the vocabulary; retained by the handle. ldac and uci: ids must be below
                                      its count. text: words that are not in it are skipped and counted; NULL:
                                      words are hashed */
+  struct pawl_labels *labels;     /* a table of labels (<pawl/labels.h>), which may be words; retained by the handle.
+                                     NULL: labels are numbers */
 };
 
 PAWL_API void pawl_data_options_init_sized(struct pawl_data_options *options, size_t struct_size);
@@ -166,7 +170,7 @@ struct pawl_batch {
   const uint64_t *starts; /* rows + 1 elements */
   const uint64_t *ids;
   const float *values;  /* NULL: all 1 */
-  const float *labels;  /* as in the file; NAN: no label */
+  const float *labels;  /* as in the file, or numbers in the table of labels; NAN: no label */
   const float *weights; /* one per row; NULL: all 1 */
   uint64_t max_id;      /* highest id; 0 if there are no entries */
   uint64_t skipped;     /* number of bad rows that were skipped */

@@ -2,11 +2,13 @@
 #include "data/data.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/memory.h"
 #include "data/cache.h"
+#include "data/labels.h"
 
 /* --- bad rows ------------------------------------------------------------------------------------------- */
 
@@ -107,10 +109,20 @@ static bool keeps(const void *context, size_t row) {
   return is_held == (sieve->options->part == PAWL_PART_HELD);
 }
 
+/* A cache has labels that are numbers. */
+static pawl_status number_labels(struct pawl_labels *labels, struct pwi_batch *batch) {
+  pawl_status status = PAWL_OK;
+  for (size_t i = 0; !status && i < batch->is.rows; i++)
+    if (!isnan(batch->labels[i])) status = pwi_labels_add_number(labels, (double)batch->labels[i], &batch->labels[i]);
+  return status;
+}
+
 static pawl_status finish(struct pawl_data *data, struct pwi_source *source, size_t piece, struct pwi_batch *batch,
                           struct pwi_fault *fault) {
   bool binary, unit_rows;
   struct sieve sieve = {&data->options, piece};
+  if (source->cache && data->options.labels && number_labels(data->options.labels, batch))
+    return pwi_fault_plain(fault, PAWL_NO_MEMORY, source->path);
   if (data->options.part != PAWL_PART_ALL) pwi_batch_sift(batch, keeps, &sieve);
   left_to_do(data, source, &binary, &unit_rows);
   pawl_status status = pwi_batch_finish(batch, binary, unit_rows);

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "data/cache.h"
 #include "data/formats/detect.h"
+#include "data/labels.h"
 #include "data/paths.h"
 #include "data/words.h"
 
@@ -62,6 +63,7 @@ static pawl_status look_at_text(const struct pawl_data *data, struct pwi_source 
                                          .hash_bits = data->options.hash_bits,
                                          .words = data->options.words,
                                          .labels_optional = data->options.labels_optional,
+                                         .labels = data->options.labels,
                                          .table = {.separator = data->options.separator}};
   if (data->options.labels_optional && data->options.label_column) {
     source->rule.table.width = (size_t)data->options.columns;
@@ -201,6 +203,7 @@ static uint64_t fingerprint(const struct pawl_data *data) {
                         options->skip_bad,
                         (unsigned char)options->separator,
                         options->labels_optional,
+                        options->labels != NULL,
                         options->columns,
                         options->label_column,
                         (uint64_t)options->part,
@@ -273,6 +276,7 @@ pawl_status pwi_data_open(const char *const *paths, size_t count, const struct p
     status = pwi_fault(fault, PAWL_NO_MEMORY, "out of memory");
   data->options.label = data->label;
   data->options.words = pwi_words_retain(options->words);
+  data->options.labels = pwi_labels_retain(options->labels);
   if (!status) status = fill(data, paths, count, fault);
   if (status)
     pwi_data_close(data);
@@ -290,6 +294,7 @@ void pwi_data_close(struct pawl_data *data) {
   pthread_mutex_destroy(&data->lock);
   pwi_free(data->sources);
   pwi_free(data->label);
+  pwi_labels_release(data->options.labels);
   pwi_words_release((struct pawl_words *)(uintptr_t)data->options.words);
   pwi_free(data);
 }

@@ -68,7 +68,8 @@ static pawl_status add_field(struct criteo_row *row, size_t column, const char *
 static pawl_status read_label(struct criteo_row *row, const char *begin, const char *end, float *label_out) {
   const char *stop;
   if (begin == end) return pwi_parse_wrong(row->parse, begin, "no label");
-  pawl_status status = pwi_parse_label(row->parse, begin, &stop, label_out);
+  if (row->rule->labels) return pwi_parse_word_label(row->rule, row->parse, begin, end, label_out);
+  pawl_status status = pwi_parse_label(row->rule, row->parse, begin, 0, &stop, label_out);
   if (!status && stop != end) status = pwi_parse_wrong(row->parse, stop, "unexpected character in a number");
   return status;
 }

@@ -67,11 +67,12 @@ static pawl_status read_label(struct csv_row *row, const struct pwi_field *field
   if (is_empty && !row->rule->labels_optional) return pwi_parse_wrong(row->parse, field->begin, "no label");
   if (is_empty) *label_out = (float)NAN;
   if (is_empty) return PAWL_OK;
+  if (row->rule->labels) return pwi_parse_word_label(row->rule, row->parse, field->begin, field->end, label_out);
   if (pwi_csv_number(row->rule->table.separator, *field, &value) && isfinite((float)value)) {
     *label_out = (float)value;
     return PAWL_OK;
   }
-  pawl_status status = pwi_parse_label(row->parse, field->begin, &stop, label_out);
+  pawl_status status = pwi_parse_label(row->rule, row->parse, field->begin, 0, &stop, label_out);
   return status ? status : pwi_parse_wrong(row->parse, stop, "unexpected character in a number");
 }
 

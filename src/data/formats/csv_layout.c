@@ -197,9 +197,9 @@ static bool has_no_number(const struct pwi_csv_layout *table, const char *begin,
   return true;
 }
 
-/* Labels are numbers: a first line with anything else in the label column is a head line. */
+/* If labels are numbers, a first line with anything else in the label column is a head line. */
 static pawl_status find_label(struct pwi_csv_layout *table, const char *begin, const char *end, const char *label,
-                              const char **why_out) {
+                              bool has_words, const char **why_out) {
   struct pwi_field field;
   size_t column = 0;
   bool is_number_of = label && find_number(label, table->columns, &column);
@@ -216,17 +216,18 @@ static pawl_status find_label(struct pwi_csv_layout *table, const char *begin, c
     if (table->has_head) return PAWL_OK;
     return say(why_out, PAWL_INVALID, "no column has the name or number given for the label");
   }
-  table->has_head = pwi_csv_name(begin, end, table->separator, table->label, &field) && !is_number(table, field);
+  table->has_head = pwi_csv_name(begin, end, table->separator, table->label, &field) && !is_number(table, field) &&
+                    (!has_words || has_no_number(table, begin, end));
   return PAWL_OK;
 }
 
 pawl_status pwi_csv_layout_of_csv(struct pwi_csv_layout *table, const char *head, size_t size, const char *begin,
-                                  const char *end, const char *label, const char **why_out) {
+                                  const char *end, const char *label, bool has_words, const char **why_out) {
   if (!table->separator) table->separator = choose_separator(begin, end, head + size);
   table->columns = count_fields(begin, end, table->separator);
   if (table->columns == 0)
     return say(why_out, PAWL_CORRUPT, "in the first line a quote is not closed, or text follows a closing quote");
-  pawl_status status = find_label(table, begin, end, label, why_out);
+  pawl_status status = find_label(table, begin, end, label, has_words, why_out);
   table->head_begin = (size_t)(begin - head);
   table->head_length = table->has_head ? length_to(head, end) : 0;
   return status;

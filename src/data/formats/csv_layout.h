@@ -16,11 +16,12 @@ bool pwi_csv_is_criteo_head(const char *begin, const char *end);
 
 /* Both derive the column layout from the first line of a file. The line starts at `begin`, in the text
  * that starts at `head` and has `size` bytes. A table whose `width` is known may lack one column: the
- * label (data/formats/parser.h). PAWL_CORRUPT, PAWL_INVALID. */
+ * label (data/formats/parser.h). With `has_words` labels may be words, so that a first line without any number
+ * is a head line. PAWL_CORRUPT, PAWL_INVALID. */
 PAWL_MUST_USE pawl_status pwi_csv_layout_of_criteo(struct pwi_csv_layout *table, const char *head, const char *begin,
                                                    const char *end, const char **why_out);
 PAWL_MUST_USE pawl_status pwi_csv_layout_of_csv(struct pwi_csv_layout *table, const char *head, size_t size,
-                                                const char *begin, const char *end, const char *label,
+                                                const char *begin, const char *end, const char *label, bool has_words,
                                                 const char **why_out);
 
 /* Parses the field at `*at`, and moves `*at` to the separator behind it or to `line_end`. False: a quote

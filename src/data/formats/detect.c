@@ -49,15 +49,16 @@ static bool has_colon(const char *at, const char *end) {
 }
 
 /* A label, followed by an id, a group, or nothing; or, without a label, an id and its value. */
-static bool is_libsvm(struct text_line line) {
+static bool is_libsvm(struct text_line line, bool has_words) {
   const char *at = line.begin;
   while (at < line.end && (*at == ' ' || *at == '\t')) at++;
   uint64_t id;
   const char *stop;
   if (at < line.end && pwi_whole_number(at, &stop, &id) && stop < line.end && *stop == ':') return true;
-  if (!starts_with_number(at, line.end)) return false;
+  if (!has_words && !starts_with_number(at, line.end)) return false;
   while (at < line.end && *at != ' ' && *at != '\t') at++;
   while (at < line.end && (*at == ' ' || *at == '\t')) at++;
+  if (has_words) return at < line.end && (has_colon(at, line.end) || *at == '#');
   if (at == line.end || pwi_is_digit(*at) || *at == '#' || strncmp(at, "qid:", 4) == 0) return true;
   return has_colon(at, line.end); /* the id is malformed; the parser will report it */
 }
@@ -115,15 +116,15 @@ static bool has_tabs(struct text_line line) {
   return count(line, '\t') > 0;
 }
 
-static enum pawl_data_format guess(struct text_line line) {
+static enum pawl_data_format guess(struct text_line line, bool has_words) {
   if (memchr(line.begin, '|', (size_t)(line.end - line.begin))) return PAWL_DATA_VW;
   if (count(line, '\t') == PWI_CRITEO_COLUMNS - 1) return PAWL_DATA_CRITEO;
   if (pwi_csv_is_criteo_head(line.begin, line.end)) return PAWL_DATA_CRITEO;
   const char *comment = memchr(line.begin, '#', (size_t)(line.end - line.begin));
   struct text_line before = {line.begin, comment ? comment : line.end};
   if (count(before, ',') > 0 || count(before, ';') > 0) return PAWL_DATA_CSV;
-  if (has_tabs(before) && (count(before, ':') == 0 || !is_libsvm(line))) return PAWL_DATA_CSV;
-  return is_libsvm(line) ? PAWL_DATA_LIBSVM : PAWL_DATA_AUTO;
+  if (has_tabs(before) && (count(before, ':') == 0 || !is_libsvm(line, false))) return PAWL_DATA_CSV;
+  return is_libsvm(line, false) || (has_words && is_libsvm(line, true)) ? PAWL_DATA_LIBSVM : PAWL_DATA_AUTO;
 }
 
 static pawl_status say(const char **why_out, pawl_status status, const char *why) {
@@ -137,7 +138,7 @@ pawl_status pwi_detect(const char *head, size_t size, const char *label, struct 
   if (rule->format == PAWL_DATA_TEXT) return PAWL_OK; /* an empty line is also a document */
   if (!first_line(head, size, &line)) return say(why_out, PAWL_TRUNCATED, "the file contains no rows");
   if (rule->format == PAWL_DATA_AUTO) rule->format = guess_documents(head, size);
-  if (rule->format == PAWL_DATA_AUTO) rule->format = guess(line);
+  if (rule->format == PAWL_DATA_AUTO) rule->format = guess(line, rule->labels != NULL);
   switch (rule->format) {
   case PAWL_DATA_LIBSVM:
   case PAWL_DATA_VW:
@@ -150,7 +151,7 @@ pawl_status pwi_detect(const char *head, size_t size, const char *label, struct 
   case PAWL_DATA_CRITEO:
     return pwi_csv_layout_of_criteo(&rule->table, head, line.begin, line.end, why_out);
   case PAWL_DATA_CSV:
-    return pwi_csv_layout_of_csv(&rule->table, head, size, line.begin, line.end, label, why_out);
+    return pwi_csv_layout_of_csv(&rule->table, head, size, line.begin, line.end, label, rule->labels != NULL, why_out);
   default:
     return say(
         why_out, PAWL_CORRUPT,

@@ -81,6 +81,27 @@ static inline pawl_status entries(struct pwi_parse *parse, struct pwi_batch *bat
   return PAWL_OK;
 }
 
+/* `*at` moves behind the label, or stays if there is none. */
+static pawl_status read_label(const struct pwi_parse_rule *rule, struct pwi_parse *parse, const char **at_inout,
+                              float *label_out) {
+  const char *first = *at_inout, *at = first;
+  uint64_t id;
+  bool has_none = rule->labels && pwi_whole_number(first, &at, &id) && *at == ':';
+  pawl_status status = has_none ? PAWL_OK : pwi_parse_label(rule, parse, first, ':', &at, label_out);
+  if (status) return status;
+  if (*at == ':' && !has_none && rule->labels) return pwi_parse_wrong(parse, at, "a label may not have a colon");
+  if (rule->labels && memchr(first, ',', (size_t)(at - first)))
+    return pwi_parse_wrong(parse, first, "several labels; expected one");
+  if (*at == ':' && rule->labels_optional) {
+    *label_out = (float)NAN;
+    return PAWL_OK;
+  }
+  if (*at == ':') return pwi_parse_wrong(parse, first, "expected a label before the features");
+  if (!ends_token(*at)) return pwi_parse_wrong(parse, at, "unexpected character in a number");
+  *at_inout = at;
+  return PAWL_OK;
+}
+
 static pawl_status row(const struct pwi_parse_rule *rule, struct pwi_parse *parse, struct pwi_batch *batch,
                        const char *at, const char **next_out) {
   const char *line_end = memchr(at, '\n', (size_t)(parse->end - at));
@@ -89,17 +110,8 @@ static pawl_status row(const struct pwi_parse_rule *rule, struct pwi_parse *pars
   bool is_sorted;
   /* an entry takes at least a digit and a blank */
   pawl_status status = pwi_batch_room(batch, (size_t)(line_end - at) / 2 + 1);
-  const char *first = at;
-  if (!status) status = pwi_parse_label(parse, at, &at, &label);
+  if (!status) status = read_label(rule, parse, &at, &label);
   if (status) return status;
-  if (*at == ':' && rule->labels_optional) {
-    label = (float)NAN;
-    at = first;
-  } else if (*at == ':') {
-    return pwi_parse_wrong(parse, first, "expected a label before the features");
-  } else if (!ends_token(*at)) {
-    return pwi_parse_wrong(parse, at, "unexpected character in a number");
-  }
   at = skip_group(skip_blanks(at));
   status = entries(parse, batch, &at, &count, &is_sorted);
   if (!status) status = pwi_parse_end_row(parse, batch, count, is_sorted, label, 1);

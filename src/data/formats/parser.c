@@ -3,8 +3,10 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "data/formats/number.h"
+#include "data/labels.h"
 
 pawl_status pwi_parse_wrong_so(struct pwi_parse *parse, const char *wrong, const char *format, ...) {
   va_list arguments;
@@ -22,8 +24,31 @@ pawl_status pwi_parse_end_row(struct pwi_parse *parse, struct pwi_batch *batch, 
   return status;
 }
 
-pawl_status pwi_parse_label(struct pwi_parse *parse, const char *text, const char **end_out, float *label_out) {
+pawl_status pwi_parse_word_label(const struct pwi_parse_rule *rule, struct pwi_parse *parse, const char *begin,
+                                 const char *end, float *label_out) {
+  const char *stop;
   double value;
+  bool is_number = pwi_number(begin, &stop, &value) && stop == end;
+  if (is_number && !isfinite(value)) return pwi_parse_wrong(parse, begin, "the label is not finite");
+  if (end - begin > PAWL_LABEL_MAX) return pwi_parse_wrong(parse, begin, "the label is longer than 255 bytes");
+  if (memchr(begin, 0, (size_t)(end - begin))) return pwi_parse_wrong(parse, begin, "the label has a byte 0");
+  bool is_whole = is_number && value == floor(value) && fabs(value) < 0x1p53;
+  pawl_status status = is_whole ? pwi_labels_add_number(rule->labels, value, label_out)
+                                : pwi_labels_add(rule->labels, begin, (size_t)(end - begin), label_out);
+  if (status == PAWL_TOO_LARGE) return pwi_parse_wrong(parse, begin, "more than 16777216 different labels");
+  return status;
+}
+
+pawl_status pwi_parse_label(const struct pwi_parse_rule *rule, struct pwi_parse *parse, const char *text, char stop,
+                            const char **end_out, float *label_out) {
+  double value;
+  if (rule->labels) {
+    const char *end = text;
+    while (!strchr(" \t\r\n", *end) && *end != stop) end++; /* a 0 ends it, too */
+    *end_out = end;
+    if (end == text) return pwi_parse_wrong(parse, text, "no label");
+    return pwi_parse_word_label(rule, parse, text, end, label_out);
+  }
   if (!pwi_number(text, end_out, &value)) return pwi_parse_wrong(parse, text, "the label is not a number");
   if (!isfinite((float)value)) return pwi_parse_wrong(parse, text, "the label does not fit a finite float");
   *label_out = (float)value;

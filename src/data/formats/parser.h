@@ -45,6 +45,7 @@ struct pwi_parse_rule {
   struct pwi_bag bag;
   const struct pawl_words *words; /* the vocabulary of documents; NULL: none */
   bool labels_optional;           /* rows without a label get NAN */
+  struct pawl_labels *labels;     /* labels may be words, and get their numbers here; NULL: labels are numbers */
 };
 
 /* A field of a line, without enclosing quotes or, if it is unquoted, surrounding blanks. `is_quoted`:
@@ -117,7 +118,13 @@ PAWL_MUST_USE pawl_status pwi_parse_end_document(struct pwi_parse *parse, struct
 PAWL_MUST_USE pawl_status pwi_parse_count(struct pwi_parse *parse, const char *text, const char **end_out,
                                           uint64_t *count_out);
 
-PAWL_MUST_USE pawl_status pwi_parse_label(struct pwi_parse *parse, const char *text, const char **end_out,
-                                          float *label_out);
+/* Parses the label at `text`, which ends before `*end_out`: at a character that is not part of a number or, if labels may
+ * be words, at a blank, at the end of the line or at a `stop`. */
+PAWL_MUST_USE pawl_status pwi_parse_label(const struct pwi_parse_rule *rule, struct pwi_parse *parse, const char *text,
+                                          char stop, const char **end_out, float *label_out);
+
+/* Parses a label of known size, which is not empty. The rule has a table of labels. */
+PAWL_MUST_USE pawl_status pwi_parse_word_label(const struct pwi_parse_rule *rule, struct pwi_parse *parse,
+                                               const char *begin, const char *end, float *label_out);
 
 #endif

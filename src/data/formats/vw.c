@@ -21,7 +21,7 @@ struct vw_row {
   float *values;
   size_t count;
   float label, weight;
-  bool labels_optional;
+  const struct pwi_parse_rule *rule;
 };
 
 static bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -84,12 +84,12 @@ static pawl_status before_bar(struct vw_row *row) {
   skip_blanks(row);
   if (!bar) return pwi_parse_wrong(row->parse, row->end, "expected a bar before the features");
   if (row->at == bar || *row->at == '\'') {
-    if (!row->labels_optional) return pwi_parse_wrong(row->parse, row->at, "no label");
+    if (!row->rule->labels_optional) return pwi_parse_wrong(row->parse, row->at, "no label");
     row->label = (float)NAN;
     row->weight = 1;
     return tag(row, bar);
   }
-  pawl_status status = pwi_parse_label(row->parse, row->at, &row->at, &row->label);
+  pawl_status status = pwi_parse_label(row->rule, row->parse, row->at, '|', &row->at, &row->label);
   if (status) return status;
   if (row->at != bar && !is_blank(*row->at))
     return pwi_parse_wrong(row->parse, row->at, "unexpected character in a number");
@@ -148,11 +148,7 @@ pawl_status pwi_parse_vw(const struct pwi_parse_rule *rule, struct pwi_parse *pa
   while (parse->at < parse->end) {
     const char *stop = memchr(parse->at, '\n', (size_t)(parse->end - parse->at)), *end = stop;
     if (end > parse->at && end[-1] == '\r') end--;
-    struct vw_row row = {.parse = parse,
-                         .at = parse->at,
-                         .end = end,
-                         .hash_bits = rule->hash_bits,
-                         .labels_optional = rule->labels_optional};
+    struct vw_row row = {.parse = parse, .at = parse->at, .end = end, .hash_bits = rule->hash_bits, .rule = rule};
     skip_blanks(&row);
     if (row.at < end) {
       pawl_status status = pwi_batch_room(batch, (size_t)(end - row.at) / 2 + 1);
