@@ -162,11 +162,4 @@ pawl_status pawl_bpmf_model_read(const char *path, struct pawl_bpmf_model **mode
   return apps_model_read(path, decode, model_out, error);
 }
 
-bool pawl_bpmf_model_is(const char *path) {
-  char bytes[64];
-  FILE *file = fopen(path, "rbe");
-  if (!file) return false;
-  size_t got = fread(bytes, 1, sizeof bytes, file);
-  fclose(file);
-  return apps_model_is_of(bytes, got, KIND);
-}
+bool pawl_bpmf_model_is(const char *path) { return apps_model_file_is(path, KIND); }

@@ -19,17 +19,6 @@ void cnn_feed_measure(const struct pawl_images *images, double *mean_out, double
   }
 }
 
-/* Fisher and Yates. */
-void cnn_feed_shuffle(struct apps_random *random, uint32_t *order, size_t count) {
-  for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
-  for (size_t i = count; i > 1; i--) {
-    size_t other = (size_t)cnn_below(random, i);
-    uint32_t number = order[i - 1];
-    order[i - 1] = order[other];
-    order[other] = number;
-  }
-}
-
 void cnn_feed(const struct pawl_images *images, const struct pawl_cnn_about *about, const uint32_t *order, size_t first,
               size_t count, float *input_out) {
   const uint8_t *pixels = pawl_images_pixels(images);

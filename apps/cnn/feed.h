@@ -11,9 +11,6 @@
  * is 1. */
 void cnn_feed_measure(const struct pawl_images *images, double *mean_out, double *deviation_out);
 
-/* Puts 0 … count - 1 into a random order. */
-void cnn_feed_shuffle(struct apps_random *random, uint32_t *order, size_t count);
-
 /* Images order[0] … order[count - 1] as [channel][image][pixel], (pixel - mean) / deviation. `order` NULL: images
  * `first` … first + count - 1. */
 void cnn_feed(const struct pawl_images *images, const struct pawl_cnn_about *about, const uint32_t *order, size_t first,

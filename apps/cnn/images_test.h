@@ -50,10 +50,10 @@ static inline struct pawl_images *make_images(uint64_t seed, uint32_t count, uin
   put_big(labels, 0x801);
   put_big(labels, count);
   for (uint32_t i = 0; i < count; i++) {
-    uint32_t label = (uint32_t)cnn_below(&random, classes);
+    uint32_t label = (uint32_t)apps_random_below(&random, classes);
     fputc((int)label, labels);
     for (uint32_t at = 0; at < size * size; at++)
-      fputc((int)cnn_below(&random, 120) + (at / size / 4 == label ? 110 : 0), images);
+      fputc((int)apps_random_below(&random, 120) + (at / size / 4 == label ? 110 : 0), images);
   }
   assert_int_equal(fclose(images), 0);
   assert_int_equal(fclose(labels), 0);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "apps/cnn/model.h"
+#include "apps/common/model_code.h"
 #include "apps/common/model_file.h"
 
 pawl_status pawl_cnn_model_write(const struct pawl_cnn_model *model, const char *path, char error[PAWL_CNN_TEXT]) {
@@ -16,11 +17,4 @@ pawl_status pawl_cnn_model_read(const char *path, struct pawl_cnn_model **model_
   return apps_model_read(path, decode, model_out, error);
 }
 
-bool pawl_cnn_model_is(const char *path) {
-  char bytes[64];
-  FILE *file = fopen(path, "rbe");
-  if (!file) return false;
-  size_t got = fread(bytes, 1, sizeof bytes, file);
-  fclose(file);
-  return cnn_model_begins(bytes, got);
-}
+bool pawl_cnn_model_is(const char *path) { return apps_model_file_is(path, "cnn"); }

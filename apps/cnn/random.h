@@ -12,9 +12,4 @@ static inline float cnn_unit(struct apps_random *random) {
   return (float)(apps_random_draw(random) >> 40) * (1.0f / 16777216);
 }
 
-/* A number in [0, n). */
-static inline uint64_t cnn_below(struct apps_random *random, uint64_t n) {
-  return (uint64_t)(((unsigned __int128)apps_random_draw(random) * n) >> 64);
-}
-
 #endif

@@ -39,7 +39,7 @@ void cnn_solver_fini(struct cnn_solver *solver) {
 static void enter_epoch(struct cnn_solver *solver, uint64_t epoch) {
   if (solver->epoch == epoch) return;
   struct apps_random random = apps_random_of(solver->plan.seed, CNN_FOR_ORDER, epoch, 0);
-  cnn_feed_shuffle(&random, solver->order, (size_t)solver->plan.images);
+  apps_shuffle(&random, solver->order, (size_t)solver->plan.images);
   solver->epoch = epoch;
 }
 

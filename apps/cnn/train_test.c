@@ -149,7 +149,7 @@ static void test_pixels_are_scaled_to_mean_0_and_deviation_1(void **state) {
   struct apps_random random = apps_random_of(1, CNN_FOR_ORDER, 0, 0);
   bool seen[20] = {false};
   cnn_feed_measure(images, about.mean, about.deviation);
-  cnn_feed_shuffle(&random, order, 20);
+  apps_shuffle(&random, order, 20);
   cnn_feed(images, &about, order, 0, 20, input);
   for (size_t i = 0; i < 20 * 256; i++) {
     sum += (double)input[i];

@@ -116,6 +116,15 @@ bool apps_model_is_of(const char *bytes, size_t size, const char *kind) {
          memcmp(bytes + APPS_MODEL_LINE, begin, length) == 0;
 }
 
+bool apps_model_file_is(const char *path, const char *kind) {
+  char bytes[64];
+  FILE *file = fopen(path, "rbe");
+  if (!file) return false;
+  size_t got = fread(bytes, 1, sizeof bytes, file);
+  fclose(file);
+  return apps_model_is_of(bytes, got, kind);
+}
+
 /* The offset of the numbers; 0: the line is damaged. */
 static size_t read_begin(const char *digits) {
   size_t begin = 0;

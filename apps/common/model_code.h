@@ -49,6 +49,9 @@ bool apps_model_begins(const char *bytes, size_t size);
 /* Returns true if these are the first bytes of a model of this kind as pawl writes it; 64 bytes suffice. */
 bool apps_model_is_of(const char *bytes, size_t size, const char *kind);
 
+/* Returns true if a file begins like a model of this kind; false also if it cannot be read. */
+bool apps_model_file_is(const char *path, const char *kind);
+
 /* Finds the offset of the numbers. `kind` is the word for the model: "model" or "topic model". PAWL_TRUNCATED,
  * PAWL_CORRUPT, PAWL_UNSUPPORTED (another version). */
 pawl_status apps_model_line(const char *bytes, size_t size, const char *kind, size_t *begin_out, char *why);

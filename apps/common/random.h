@@ -3,6 +3,7 @@
 #ifndef APPS_COMMON_RANDOM_H
 #define APPS_COMMON_RANDOM_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define APPS_RANDOM_STEP UINT64_C(0x9e3779b97f4a7c15)
@@ -26,6 +27,22 @@ static inline struct apps_random apps_random_of(uint64_t seed, uint64_t purpose,
 /* 64 bits. */
 static inline uint64_t apps_random_draw(struct apps_random *random) {
   return apps_random_mix(random->state += APPS_RANDOM_STEP);
+}
+
+/* A number in [0, n). */
+static inline uint64_t apps_random_below(struct apps_random *random, uint64_t n) {
+  return (uint64_t)(((unsigned __int128)apps_random_draw(random) * n) >> 64);
+}
+
+/* Puts 0 … count - 1 into a random order (Fisher and Yates). */
+static inline void apps_shuffle(struct apps_random *random, uint32_t *order, size_t count) {
+  for (size_t i = 0; i < count; i++) order[i] = (uint32_t)i;
+  for (size_t i = count; i > 1; i--) {
+    size_t other = (size_t)apps_random_below(random, i);
+    uint32_t number = order[i - 1];
+    order[i - 1] = order[other];
+    order[other] = number;
+  }
 }
 
 #endif
