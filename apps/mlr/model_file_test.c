@@ -124,6 +124,40 @@ static void test_headers_that_contradict_the_file_are_refused(void **state) {
   assert_string_equal(why, "this is a model of kind 'cnn', not 'multiclass'");
 }
 
+/* The text of LIBLINEAR: a line for each id up to the highest, and refusals. */
+static void test_exported_weights_stand_at_their_ids(void **state) {
+  (void)state;
+  struct pawl_mlr_rows *few = rows_of_text("1 2:1\n2 4:1\n1 2:2\n");
+  struct pawl_mlr_options options = options_of(PAWL_MLR_SDCA, 1);
+  struct pawl_mlr_model *small = trained(few, NULL, &options, NULL);
+  char error[PAWL_MLR_TEXT] = "", line[300], solver[32];
+  int number = 0;
+  assert_int_equal(pawl_mlr_model_export(small, path_of("text"), error), PAWL_OK);
+  FILE *file = fopen(path_of("text"), "r");
+  assert_non_null(file);
+  while (fgets(line, sizeof line, file)) {
+    double a, b;
+    number++;
+    if (number == 1) assert_true(sscanf(line, "solver_type %31s", solver) == 1);
+    if (number == 3) assert_string_equal(line, "label 1 2\n");
+    if (number == 4) assert_string_equal(line, "nr_feature 4\n");
+    if (number == 5) assert_string_equal(line, "bias 1\n");
+    if (number < 7) continue;
+    assert_int_equal(sscanf(line, "%lf %lf", &a, &b), 2);
+    int id = number - 6; /* 5: the bias */
+    const double *wanted = id == 2 ? small->matrix.at : id == 4 ? small->matrix.at + 2 : small->matrix.at + 4;
+    assert_true(id % 2 == 0 || id == 5 ? a == wanted[0] && b == wanted[1] : a == 0 && b == 0);
+  }
+  assert_int_equal(number, 11);
+  fclose(file);
+  assert_int_equal(pawl_mlr_model_export(model, path_of("words"), error), PAWL_UNSUPPORTED);
+  assert_non_null(strstr(error, "the label 'c0'"));
+  small->ids[0] = 0;
+  assert_int_equal(pawl_mlr_model_export(small, path_of("zero"), error), PAWL_UNSUPPORTED);
+  pawl_mlr_model_destroy(small);
+  pawl_mlr_rows_destroy(few);
+}
+
 static void test_without_memory_nothing_is_left_behind(void **state) {
   (void)state;
   size_t size;
@@ -146,6 +180,7 @@ int main(void) {
       cmocka_unit_test(test_a_file_is_read_as_it_was_written),
       cmocka_unit_test(test_damage_is_noticed_wherever_it_is),
       cmocka_unit_test(test_headers_that_contradict_the_file_are_refused),
+      cmocka_unit_test(test_exported_weights_stand_at_their_ids),
       cmocka_unit_test(test_without_memory_nothing_is_left_behind),
   };
   return cmocka_run_group_tests(tests, make_model, remove_model);

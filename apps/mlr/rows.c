@@ -12,6 +12,7 @@
 #include "apps/common/errors.h"
 #include "apps/common/memory.h"
 #include "apps/common/model_file.h"
+#include "apps/common/sized.h"
 #include "apps/mlr/labels.h"
 
 static_assert(PAWL_MLR_TEXT == APPS_TEXT_MAX, "sentences are written by the same function");
@@ -112,7 +113,7 @@ static uint32_t find_id(const struct id_set *set, uint64_t id) {
 
 struct row_reader {
   struct pawl_data *data;
-  const struct pawl_data_options *reading;
+  struct pawl_data_options reading;
   struct pawl_labels *labels;
   struct pawl_batch **batches; /* by piece */
   size_t pieces;
@@ -189,9 +190,9 @@ static pawl_status check_format(const struct pawl_data_info *info, char *error) 
 static void note_reading(struct row_reader *reader, const struct pawl_data_info *info) {
   struct pawl_mlr_rows_info *to = &reader->rows->info;
   bool has_names = info->format == PAWL_DATA_VW || info->format == PAWL_DATA_CRITEO || info->format == PAWL_DATA_CSV;
-  to->binary = reader->reading->binary;
-  to->unit_rows = reader->reading->unit_rows;
-  to->hash_bits = has_names ? reader->reading->hash_bits : 0;
+  to->binary = reader->reading.binary;
+  to->unit_rows = reader->reading.unit_rows;
+  to->hash_bits = has_names ? reader->reading.hash_bits : 0;
 }
 
 static pawl_status read_all(struct row_reader *reader, uint32_t threads, char *error) {
@@ -220,16 +221,20 @@ static pawl_status read_all(struct row_reader *reader, uint32_t threads, char *e
 
 static pawl_status open_and_read(struct row_reader *reader, const char *const *paths, size_t count,
                                  const struct pawl_data_options *reading, uint32_t threads, char *error) {
-  struct pawl_data_options options = *reading;
+  struct pawl_data_options options;
+  pawl_data_options_init(&options);
+  if (!apps_sized_read(reading, &options, sizeof options) || options.labels)
+    return apps_say(error, PAWL_INVALID, "struct pawl_data_options was not initialised, or has a table of labels");
   pawl_status status = pawl_labels_create(&reader->labels);
   options.labels = reader->labels;
+  reader->reading = options;
   if (!status) status = pawl_data_open(paths, count, &options, &reader->data);
   return status ? apps_say(error, status, "%s", apps_error_text(status)) : read_all(reader, threads, error);
 }
 
 pawl_status pawl_mlr_rows_read(const char *const *paths, size_t count, const struct pawl_data_options *reading,
                                uint32_t threads, struct pawl_mlr_rows **rows_out, char error[PAWL_MLR_TEXT]) {
-  struct row_reader reader = {.reading = reading};
+  struct row_reader reader = {.data = NULL};
   pawl_status status = open_and_read(&reader, paths, count, reading, threads, error);
   for (size_t i = 0; reader.batches && i < reader.pieces; i++) pawl_batch_destroy(reader.batches[i]);
   apps_free(reader.batches);

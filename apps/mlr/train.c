@@ -188,6 +188,8 @@ static pawl_status train(struct mlr_run *run) {
     status = run_epoch(run);
     is_over = !status && is_converged(run);
   }
+  if (!status && run->is_stopping && run->epoch == 0 && !run->is_measured)
+    return apps_say(run->error, PAWL_CANCELLED, "interrupted before the first step");
   if (!status && !run->is_measured) status = measure(run, true); /* a checkpoint of the last epoch was resumed */
   if (!status) conclude(run);
   return status;

@@ -267,7 +267,7 @@ static void check_resumed(struct blobs is, enum pawl_mlr_method method) {
   options.threads = 1;
   struct pawl_mlr_model *whole = trained(rows, NULL, &options, NULL);
   options.checkpoint = path_of("state");
-  for (uint64_t at = 0; at < 30; at += 3) {
+  for (uint64_t at = 1; at < 30; at += 3) {
     struct stop stop = {.at = at};
     options.stopping = stop_there;
     options.context = &stop;
@@ -297,6 +297,21 @@ static void test_resumed_trainings_and_any_number_of_threads_give_the_same_model
   check_resumed(dense, PAWL_MLR_SGD);
   check_resumed(usual, PAWL_MLR_SDCA);
   check_resumed(many, PAWL_MLR_SDCA);
+}
+
+static void test_a_run_that_is_stopped_before_its_first_step_has_no_model(void **state) {
+  (void)state;
+  struct pawl_mlr_rows *rows = make_blobs(usual);
+  struct pawl_mlr_options options = options_of(PAWL_MLR_SGD, 1);
+  struct stop stop = {.at = 0};
+  struct pawl_mlr_model *model = NULL;
+  struct pawl_mlr_result result;
+  char error[PAWL_MLR_TEXT] = "";
+  options.stopping = stop_there;
+  options.context = &stop;
+  assert_int_equal(pawl_mlr_train(rows, NULL, &options, &model, &result, error), PAWL_CANCELLED);
+  assert_null(model);
+  pawl_mlr_rows_destroy(rows);
 }
 
 static void check_not_resumed(const struct pawl_mlr_rows *rows, struct pawl_mlr_options options, const char *wanted) {
@@ -427,6 +442,7 @@ int main(void) {
       cmocka_unit_test(test_rows_that_cannot_be_learned_are_refused),
       cmocka_unit_test(test_rows_without_features_have_the_shares_of_their_classes),
       cmocka_unit_test(test_resumed_trainings_and_any_number_of_threads_give_the_same_model),
+      cmocka_unit_test(test_a_run_that_is_stopped_before_its_first_step_has_no_model),
       cmocka_unit_test(test_a_checkpoint_of_other_rows_or_options_is_refused),
       cmocka_unit_test(test_labels_and_features_that_training_has_not_seen_are_counted),
       cmocka_unit_test(test_options_that_contradict_each_other_are_refused),

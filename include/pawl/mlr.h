@@ -129,6 +129,11 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_mlr_model_write(const struct pawl_mlr_mo
 PAWL_API PAWL_MUST_USE pawl_status pawl_mlr_model_read(const char *path, struct pawl_mlr_model **model_out,
                                                        char error[PAWL_MLR_TEXT]);
 
+/* Writes a model as LIBLINEAR's text, which liblinear-predict reads. PAWL_UNSUPPORTED (labels or ids that LIBLINEAR does not
+ * have), PAWL_IO …. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_mlr_model_export(const struct pawl_mlr_model *model, const char *path,
+                                                         char error[PAWL_MLR_TEXT]);
+
 /* Whether a file begins like a model of this kind. False also if it cannot be read. */
 PAWL_API bool pawl_mlr_model_is(const char *path);
 
@@ -224,7 +229,8 @@ PAWL_API bool pawl_mlr_check(const struct pawl_mlr_options *options, char error[
 
 /* Trains a model. `test` may be NULL; test rows whose label no training row has are counted and left out.
  *
- * PAWL_INVALID (an option, or rows without labels, or rows of one class only), PAWL_DIVERGED (a weight is not finite any
+ * PAWL_INVALID (an option, or rows without labels, or rows of one class only), PAWL_CANCELLED (stopped before the first
+ * step), PAWL_DIVERGED (a weight is not finite any
  * more: no model), PAWL_MISMATCH (resume: the checkpoint belongs to other rows or options; images and rows),
  * PAWL_NOT_FOUND, PAWL_CORRUPT, PAWL_TRUNCATED, PAWL_IO … (the checkpoint), PAWL_TOO_LARGE, PAWL_NO_MEMORY. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_mlr_train(const struct pawl_mlr_rows *rows, const struct pawl_mlr_rows *test,

@@ -27,7 +27,7 @@
  *   version.h   the version of pawl
  *
  * Five headers are not included: function.h is for authors of server functions; linear_model.h, linear models,
- * lda.h, topic models, cnn.h, convolutional nets, and bpmf.h, factorised ratings, are learning methods built on the
+ * lda.h, topic models, cnn.h, convolutional nets, bpmf.h, factorised ratings, and mlr.h, several classes, are learning methods built on the
  * rest.
  *
  * OPTION STRUCTS begin with their size, which their init function sets: call it first, then set the options that

@@ -26,7 +26,7 @@ expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl key add' 'pawl key revoke' 'pawl key token' 'pawl sim demo' \
   'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl vector delete' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list' \
   'pawl sketch insert' 'pawl graph list' 'pawl graph show' 'pawl graph check' 'pawl predict' 'pawl model show' 'pawl model export' 'pawl train logistic' 'pawl train svm' \
-  'pawl train linear' 'pawl train lda' 'pawl train cnn' 'pawl train bpmf' 'pawl recommend' 'pawl worker' 'pawl convert' 'pawl lda topics' 'pawl lda infer'; do
+  'pawl train linear' 'pawl train multiclass' 'pawl train lda' 'pawl train cnn' 'pawl train bpmf' 'pawl recommend' 'pawl worker' 'pawl convert' 'pawl lda topics' 'pawl lda infer'; do
   said "$word"
 done
 cp "$work/out" "$work/overview"
@@ -87,7 +87,7 @@ explains 'lda infer' --top --all --output --alpha --iterations --vocab --format 
 explains 'lda evaluate' --alpha --iterations --seed --vocab --format --skip-bad --threads --json 'MODEL DATA'
 explains 'lda export' --output --counts --json MODEL
 explains convert --output --format --hash-bits --label --vocab --binary --unit-rows --skip-bad --threads --json INPUT
-explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear' 'pawl train lda' 'pawl train cnn' 'pawl train bpmf'
+explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear' 'pawl train multiclass' 'pawl train lda' 'pawl train cnn' 'pawl train bpmf'
 explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --blocks --no-bias --valid --output --cluster --method \
   --class-weight --start --early-stop --rounds --epochs --passes --tolerance --rate --minibatch --seed --no-kkt --binary --unit-rows --scale \
   --format --hash-bits --label --skip-bad --threads --on-worker-loss --drop-slowest --checkpoint --checkpoint-every --resume --log \
@@ -100,6 +100,8 @@ explains 'train lda' --topics --output --vocab --held-out --alpha --beta --optim
   --quiet --key-file DATA
 explains 'train cnn' --model --output --test --format --epochs --batch --rate --schedule --momentum --decay --seed --threads \
   --share --graph --mode --average --log --json --quiet FILE
+explains 'train multiclass' --l2 --no-bias --output --test --format --label --separator --hash-bits --binary --unit-rows --skip-bad \
+  --method --epochs --tolerance --batch --rate --schedule --seed --threads --checkpoint --checkpoint-every --resume --log --json --quiet
 explains 'train bpmf' --rank --alpha --keep --output --test --test-split --format --duplicates --skip-bad --iterations --burn-in --seed \
   --threads --no-train-rmse --checkpoint --checkpoint-every --resume --log --json --quiet FILE
 explains recommend --top --titles --json 'MODEL USER'

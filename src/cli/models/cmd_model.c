@@ -9,12 +9,14 @@
 #include <pawl/bpmf.h>
 #include <pawl/cnn.h>
 #include <pawl/linear_model.h>
+#include <pawl/mlr.h>
 
 #include "base/json.h"
 #include "base/memory.h"
 #include "cli/cli.h"
 #include "cli/models/model_bpmf.h"
 #include "cli/models/model_cnn.h"
+#include "cli/models/model_mlr.h"
 
 #define LETTER_VOCABULARY 300
 #define LETTER_FORMAT 301
@@ -199,6 +201,7 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
   show.path = argv[args.rest];
   if (pawl_cnn_model_is(show.path)) return pwi_model_cnn_show(command, show.path, show.json);
   if (pawl_bpmf_model_is(show.path)) return pwi_model_bpmf_show(command, show.path, show.json);
+  if (pawl_mlr_model_is(show.path)) return pwi_model_mlr_show(command, show.path, show.top, show.json);
   if (pawl_linear_model_read(show.path, &model, error)) return pwi_cli_failure(command, "%s", error);
   int exit_code = show_model(&show, model);
   pawl_linear_model_destroy(model);
@@ -219,8 +222,9 @@ static const struct pwi_command command_show = {
     .arguments = "MODEL",
     .summary = "print the options of a model and its largest weights",
     .text = "Prints the options that a linear model was trained with, and its weights with\n"
-            "the largest absolute values; or the tensors of a convolutional net; or the\n"
-            "size and the errors of factorised ratings.\n\n"
+            "the largest absolute values, of a multiclass model for each class; or the\n"
+            "tensors of a convolutional net; or the size and the errors of factorised\n"
+            "ratings.\n\n"
             "  pawl model show spam.model --vocabulary words.txt --top 50\n",
     .options = show_options,
     .run = run_show,
@@ -287,6 +291,9 @@ static int run_export(const struct pwi_command *command, int argc, char **argv) 
   format = pawl_linear_format_of(output);
   if (format_name && !read_format(format_name, &format))
     return pwi_cli_usage(command, "unknown format '%s'; expected pawl, liblinear or npy", format_name);
+  if (pawl_mlr_model_is(argv[args.rest]) && format != PAWL_LINEAR_FORMAT_LIBLINEAR)
+    return pwi_cli_usage(command, "a multiclass model is exported in LIBLINEAR's format only; give --format liblinear");
+  if (pawl_mlr_model_is(argv[args.rest])) return pwi_model_mlr_export(command, argv[args.rest], output, json);
   return export_model(command, argv[args.rest], output, format, json);
 }
 
@@ -304,7 +311,7 @@ static const struct pwi_command command_export = {
     .summary = "convert a model to another format",
     .text = "Converts a linear model between pawl's own format, LIBLINEAR's text, which\n"
             "liblinear-predict reads, and a NumPy array with a .json file beside it. The\n"
-            "format of MODEL is detected.\n\n"
+            "format of MODEL is detected. A multiclass model becomes LIBLINEAR's text.\n\n"
             "  pawl model export spam.model -o spam.liblinear\n"
             "  liblinear-predict test.svm spam.liblinear predictions\n",
     .options = export_options,

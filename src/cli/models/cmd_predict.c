@@ -1,5 +1,5 @@
 /* `pawl predict`: predicts data with a model, and evaluates the model. Convolutional nets are in predict_cnn.c,
- * factorised ratings in predict_bpmf.c. */
+ * factorised ratings in predict_bpmf.c, multiclass models in predict_mlr.c. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -15,6 +15,7 @@
 #include "cli/cli.h"
 #include "cli/models/predict_bpmf.h"
 #include "cli/models/predict_cnn.h"
+#include "cli/models/predict_mlr.h"
 #include "cli/models/predict_run.h"
 #include "cli/reading.h"
 #include "cli/spool.h"
@@ -425,6 +426,27 @@ static int predict_ratings(const struct predict_run *run, char **paths, size_t c
   return pwi_predict_bpmf(&predict);
 }
 
+static int predict_classes(const struct predict_run *run, char **paths, size_t count) {
+  if (run->what == PWI_PREDICT_SCORES || !isnan(run->l1) || !isnan(run->l2) || run->ratings_format)
+    return pwi_cli_usage(run->command,
+                         "%s is a multiclass model; --scores, --l1, --l2 and formats of ratings do not apply to it",
+                         run->model_path);
+  struct pwi_predict_mlr predict = {.command = run->command,
+                                    .model = run->model_path,
+                                    .output = run->output,
+                                    .probabilities = run->what == PWI_PREDICT_PROBABILITIES,
+                                    .image_format = run->image_format,
+                                    .reading = run->reading,
+                                    .has_hash_bits = run->has_hash_bits,
+                                    .binary = run->binary,
+                                    .unit_rows = run->unit_rows,
+                                    .threads = (uint32_t)run->threads,
+                                    .paths = (const char *const *)paths,
+                                    .count = count,
+                                    .json = run->json};
+  return pwi_predict_mlr(&predict);
+}
+
 /* A format of ratings, for a model of another kind. */
 static bool is_ratings_format(const struct predict_run *run) {
   return run->ratings_format == PAWL_RATINGS_TRIPLES || run->ratings_format == PAWL_RATINGS_MTX;
@@ -442,6 +464,8 @@ static int run_predict(const struct pwi_command *command, int argc, char **argv)
     return predict_images(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
   if (pawl_bpmf_model_is(run.model_path))
     return predict_ratings(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
+  if (pawl_mlr_model_is(run.model_path))
+    return predict_classes(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
   if (is_ratings_format(&run))
     return pwi_cli_usage(command, "triples and mtx are formats of ratings, but %s does not predict ratings",
                          run.model_path);
@@ -462,8 +486,8 @@ static const struct pwi_cli_option options[] = {
      "error"},
     {LETTER_SCORES, "scores", NULL, "write scores instead of labels"},
     {LETTER_PROBABILITIES, "probabilities", NULL,
-     "write the label and the probability of the model's second label (logistic models); of a convolutional net: the "
-     "label and the probabilities of all classes"},
+     "write the label and the probability of the model's second label (logistic models); of a multiclass model or a "
+     "convolutional net: the label and the probabilities of all classes"},
     {LETTER_FORMAT, "format", "NAME",
      "format of the data: libsvm, vw, criteo, csv, ldac, uci, text or cache; of images: idx or cifar; of ratings: csv, "
      "triples or mtx (default: detected)"},
@@ -494,7 +518,8 @@ const struct pwi_command pwi_command_predict = {
             "With -o writes the predictions, one per line, in the order of the data. Rows\n"
             "without labels are predicted too. DATA may be - for standard input. MODEL is\n"
             "in pawl's own format, LIBLINEAR's or .npy. With a convolutional net, DATA are\n"
-            "images, with or without their labels. With a model of 'pawl train bpmf', DATA\n"
+            "images, with or without their labels; a multiclass model also prints which\n"
+            "classes it confuses. With a model of 'pawl train bpmf', DATA\n"
             "are pairs of user and item, with or without ratings; a prediction is the\n"
             "expected rating and its standard deviation.\n\n"
             "  pawl predict spam.model test.svm.zst\n"

@@ -5,6 +5,8 @@
 #include "cli/train/cnn_options.h"
 #include "cli/train/lda_options.h"
 #include "cli/train/methods.h"
+#include "cli/train/multiclass/options.h"
+#include "cli/train/multiclass/run.h"
 
 static int run_logistic(const struct pwi_command *command, int argc, char **argv) {
   return pwi_train_linear_run(command, PWI_TRAIN_LOGISTIC, argc, argv);
@@ -118,8 +120,28 @@ static const struct pwi_command command_bpmf = {
     .run = pwi_train_bpmf_run,
 };
 
-static const struct pwi_command *const children[] = {
-    &command_logistic, &command_svm, &command_linear, &command_lda, &command_cnn, &command_bpmf, NULL};
+static const struct pwi_command command_multiclass = {
+    .name = "train multiclass",
+    .arguments = "DATA...",
+    .summary = "train a logistic regression for several classes",
+    .text = "Finds the matrix W, with a row of weights for each class, that minimises\n\n"
+            "  sum over rows of -log p_y  +  l2/2 |W|^2,   p = softmax(W x)\n\n"
+            "where y is the class of the row x, in this process. DATA are rows with labels,\n"
+            "which may be words, or images and labels in the idx format of MNIST. With sdca\n"
+            "the distance to the optimum is known, and a run that does not reach its\n"
+            "tolerance exits with 3. Ctrl-C stops training and saves the model (exit code\n"
+            "130).\n\n"
+            "  pawl train multiclass news.svm --unit-rows --test test.svm\n"
+            "  pawl train multiclass train-images-idx3-ubyte.gz \\\n"
+            "    train-labels-idx1-ubyte.gz --method sgd --epochs 30 -o digits.model\n"
+            "  pawl predict digits.model t10k-*.gz\n",
+    .options = pwi_train_multiclass_list,
+    .run = pwi_train_multiclass_run,
+};
+
+static const struct pwi_command *const children[] = {&command_logistic,   &command_svm, &command_linear,
+                                                     &command_multiclass, &command_lda, &command_cnn,
+                                                     &command_bpmf,       NULL};
 
 const struct pwi_command pwi_command_train = {
     .name = "train",

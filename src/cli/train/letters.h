@@ -1,5 +1,5 @@
 /* The letters of the options of `pawl train`, for the lists and for cli/train/base.c, cli/train/options.c,
- * cli/train/lda_options.c, cli/train/cnn_options.c and cli/train/bpmf/options.c. */
+ * cli/train/lda_options.c, cli/train/cnn_options.c, cli/train/bpmf/options.c and cli/train/multiclass/options.c. */
 #ifndef PWI_CLI_TRAIN_LETTERS_H
 #define PWI_CLI_TRAIN_LETTERS_H
 

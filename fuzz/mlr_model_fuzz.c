@@ -1,0 +1,55 @@
+/* Files of multiclass models: bytes unchanged, and the same bytes as the header of a file whose first line, arrays and
+ * checksum are correct. The arrays are those of the classes "a" and "b", one feature with the id 1, and a constant.
+ *
+ * covers: apps/mlr/model_file.c
+ */
+#include "apps/mlr/model.h"
+#include "model_fuzz.h"
+
+static const char arrays[] = "a\0b\0"
+                             "\1\0\0\0\0\0\0\0"
+                             "\0\0\0\0\0\0\360\77\0\0\0\0\0\0\360\277"
+                             "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\100"; /* 1, -1; 0, 2 */
+#define ARRAYS (sizeof arrays - 1)
+
+static char *written(const struct pawl_mlr_model *model, size_t *size_out) {
+  char *bytes = NULL;
+  FILE *file = open_memstream(&bytes, size_out);
+  assert(file);
+  pawl_status status = mlr_model_fill(file, model);
+  assert(status == PAWL_OK);
+  fclose(file);
+  return bytes;
+}
+
+/* An accepted model is written and read back as the same bytes. */
+static void check_again(const struct pawl_mlr_model *model) {
+  struct pawl_mlr_model *again = NULL;
+  char why[PAWL_MLR_TEXT] = "";
+  size_t size, other_size;
+  char *bytes = written(model, &size);
+  pawl_status status = mlr_model_decode(bytes, size, &again, why);
+  assert(status == PAWL_OK);
+  char *other = written(again, &other_size);
+  assert(size == other_size && memcmp(bytes, other, size) == 0);
+  free(other);
+  free(bytes);
+  pawl_mlr_model_destroy(again);
+}
+
+static void decode(const char *bytes, size_t size) {
+  struct pawl_mlr_model *model = NULL;
+  char why[PAWL_MLR_TEXT] = "";
+  pawl_status status = mlr_model_decode(bytes, size, &model, why);
+  assert((status == PAWL_OK) == (model != NULL) && (status == PAWL_OK || why[0]));
+  assert(status == PAWL_OK || status == PAWL_CORRUPT || status == PAWL_TRUNCATED || status == PAWL_UNSUPPORTED ||
+         status == PAWL_MISMATCH);
+  if (model) check_again(model);
+  pawl_mlr_model_destroy(model);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static char file[MODEL_ROOM(ARRAYS)];
+  fuzz_model(data, size, arrays, ARRAYS, file, decode);
+  return 0;
+}

@@ -1,0 +1,207 @@
+/* `pawl train multiclass`: trains in this process. The method is in apps/mlr; this file reads rows or images, shows and
+ * logs epochs, and writes the model. */
+#include "cli/train/multiclass/run.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <pawl/session.h>
+
+#include "base/memory.h"
+#include "cli/spool.h"
+#include "cli/train/keep.h"
+#include "cli/train/multiclass/end.h"
+#include "cli/train/paths.h"
+#include "cli/train/run.h"
+
+struct multiclass_train {
+  struct pwi_train_run run; /* without a session */
+  struct pwi_train_multiclass_options options;
+  struct pwi_spool spool, test_spool; /* files of a pipe are copied */
+  struct pawl_mlr_rows *rows, *test;  /* test NULL: none */
+  char *output;
+  char checkpoint[PATH_MAX]; /* the default name */
+  double seconds;            /* at the end of training */
+};
+
+/* --- what the method calls ---------------------------------------------------------------------------------------- */
+
+/* Of many epochs only some lines stay; on a terminal the line of the last one is redrawn. */
+static bool is_shown(const struct pawl_mlr_progress *is) {
+  uint64_t step = is->epoch <= 20 ? 1 : is->epoch <= 200 ? 10 : 100;
+  return is->epoch % step == 0 || is->epoch == is->epochs;
+}
+
+static void progress(void *context, const struct pawl_mlr_progress *is) {
+  struct multiclass_train *train = context;
+  char line[PWI_TRAIN_LINE_MAX];
+  if (pwi_train_run_has_log(&train->run)) pwi_train_run_log(&train->run, pwi_train_multiclass_json(is));
+  if (!is_shown(is) && !pwi_train_show_is_due(&train->run.show)) return;
+  pwi_train_multiclass_line(is, line);
+  if (is_shown(is))
+    pwi_train_show_say(&train->run.show, line);
+  else
+    pwi_train_show_draw(&train->run.show, line);
+}
+
+static bool stopping(void *context) {
+  (void)context;
+  return pwi_train_run_was_interrupted();
+}
+
+/* --- before ------------------------------------------------------------------------------------------------------- */
+
+static void tell_skipped(struct multiclass_train *train, const struct pawl_mlr_rows *rows) {
+  struct pawl_mlr_rows_info info;
+  char line[PWI_TRAIN_LINE_MAX];
+  pawl_mlr_rows_info(rows, &info);
+  if (info.skipped == 0) return;
+  snprintf(line, sizeof line, "skipped %" PRIu64 " bad row%s, the first: %.400s", info.skipped,
+           info.skipped == 1 ? "" : "s", pawl_mlr_rows_first_bad(rows));
+  pwi_train_run_tell(&train->run, line);
+}
+
+static pawl_status read_images(const struct multiclass_train *train, const struct pwi_spool *spool, size_t count,
+                               struct pawl_mlr_rows **rows_out, char error[PAWL_MLR_TEXT]) {
+  struct pawl_images_options reading;
+  struct pawl_images *images = NULL;
+  pawl_images_options_init(&reading);
+  reading.format = train->options.image_format;
+  pawl_status status = pawl_images_read(spool->paths, count, &reading, &images);
+  if (status)
+    snprintf(error, PAWL_MLR_TEXT, "%s", pawl_error_text());
+  else
+    status = pawl_mlr_rows_of_images(images, rows_out, error);
+  pawl_images_destroy(images);
+  return status;
+}
+
+static int read_rows(struct multiclass_train *train, const char *const *paths, size_t count, struct pwi_spool *spool,
+                     struct pawl_mlr_rows **rows_out) {
+  const struct pwi_train_multiclass_options *options = &train->options;
+  const struct pwi_command *command = options->base.command;
+  char error[PAWL_MLR_TEXT] = "";
+  int exit_code;
+  if (!pwi_spool_init(spool, command, paths, count, options->base.quiet, &exit_code)) return exit_code;
+  pawl_status status =
+      pwi_train_multiclass_has_images(options)
+          ? read_images(train, spool, count, rows_out, error)
+          : pawl_mlr_rows_read(spool->paths, count, &options->reading, options->mlr.threads, rows_out, error);
+  if (status) return pwi_cli_failure(command, "%s", error);
+  tell_skipped(train, *rows_out);
+  return PWI_EXIT_OK;
+}
+
+static int name_files(struct multiclass_train *train) {
+  struct pwi_train_multiclass_options *options = &train->options;
+  struct pawl_mlr_options *mlr = &options->mlr;
+  train->output = options->base.output ? pwi_copy_string(options->base.output)
+                                       : pwi_train_path_beside(options->base.data[0], ".model");
+  if (!train->output) return pwi_cli_failure(options->base.command, "out of memory");
+  int size = snprintf(train->checkpoint, sizeof train->checkpoint, "%s.checkpoint", train->output);
+  if (size < 0 || (size_t)size >= sizeof train->checkpoint)
+    return pwi_cli_failure(options->base.command, "the name of the model is too long");
+  mlr->resume = options->base.resume;
+  if (!mlr->checkpoint && (mlr->resume || options->has_checkpoints)) mlr->checkpoint = train->checkpoint;
+  int exit_code = pwi_train_path_output(options->base.command, train->output);
+  if (exit_code == PWI_EXIT_OK && mlr->checkpoint)
+    exit_code = pwi_train_path_output(options->base.command, mlr->checkpoint);
+  return exit_code;
+}
+
+static int prepare(struct multiclass_train *train) {
+  const struct pwi_train_multiclass_options *options = &train->options;
+  int exit_code = name_files(train);
+  if (exit_code == PWI_EXIT_OK)
+    exit_code = read_rows(train, options->base.data, options->base.data_count, &train->spool, &train->rows);
+  if (exit_code == PWI_EXIT_OK && options->test.count > 0)
+    exit_code = read_rows(train, options->test.at, options->test.count, &train->test_spool, &train->test);
+  return exit_code;
+}
+
+/* --- after -------------------------------------------------------------------------------------------------------- */
+
+static pawl_status write_model(void *context, const char *path, bool is_rescue, char error[PWI_TRAIN_KEEP_TEXT]) {
+  (void)is_rescue;
+  return pawl_mlr_model_write(context, path, error);
+}
+
+static int print_result(const struct multiclass_train *train, const struct pawl_mlr_model *model,
+                        const struct pawl_mlr_result *result) {
+  struct pwi_train_multiclass_end end = {
+      .options = &train->options, .model = model, .result = result, .output = train->output, .seconds = train->seconds};
+  pawl_mlr_rows_info(train->rows, &end.read);
+  if (train->options.base.json) return pwi_train_multiclass_end_json(&end);
+  if (!train->options.base.quiet) pwi_train_multiclass_end_print(&end);
+  return PWI_EXIT_OK;
+}
+
+/* Returns the exit code that the result deserves. */
+static int judge(struct multiclass_train *train, const struct pawl_mlr_result *result) {
+  char line[PWI_TRAIN_LINE_MAX];
+  if (result->test_unknown_labels > 0) {
+    snprintf(line, sizeof line, "left out %" PRIu64 " test row%s whose label no training row has",
+             result->test_unknown_labels, result->test_unknown_labels == 1 ? "" : "s");
+    pwi_train_run_tell(&train->run, line);
+  }
+  if (strcmp(result->why, "interrupted") == 0) {
+    snprintf(line, sizeof line, "the unfinished model was saved to %.400s%s", train->output,
+             train->options.mlr.checkpoint ? "; continue with --resume" : "");
+    pwi_train_show_say(&train->run.show, line);
+    return PWI_TRAIN_INTERRUPTED;
+  }
+  if (result->is_certain) return PWI_EXIT_OK;
+  snprintf(line, sizeof line, "%.300s has %s (%s); try %s", train->output,
+           strcmp(result->why, "diverged") == 0 ? "DIVERGED" : "NOT converged", result->why, result->advice);
+  pwi_train_run_tell(&train->run, line);
+  return PWI_TRAIN_UNCERTAIN;
+}
+
+static int keep(struct multiclass_train *train, struct pawl_mlr_model *model, const struct pawl_mlr_result *result) {
+  char error[PWI_TRAIN_KEEP_TEXT] = "";
+  if (pwi_train_keep(train->output, write_model, model, error))
+    return pwi_cli_failure(train->options.base.command, "%s", error);
+  int exit_code = judge(train, result), printed = print_result(train, model, result);
+  return exit_code ? exit_code : printed;
+}
+
+static int fail(struct multiclass_train *train, pawl_status status, const char *error) {
+  if (status != PAWL_CANCELLED) return pwi_train_run_explain(&train->run, status, error);
+  pwi_train_run_tell(&train->run, "interrupted before there was a model; no model was written");
+  return PWI_TRAIN_INTERRUPTED;
+}
+
+static int learn(struct multiclass_train *train) {
+  struct pawl_mlr_options *mlr = &train->options.mlr;
+  struct pawl_mlr_model *model = NULL;
+  struct pawl_mlr_result result;
+  char error[PAWL_MLR_TEXT] = "";
+  mlr->progress = progress;
+  mlr->stopping = stopping;
+  mlr->context = train;
+  pawl_status status = pawl_mlr_train(train->rows, train->test, mlr, &model, &result, error);
+  train->seconds = pwi_train_run_conclude(&train->run, error);
+  int exit_code = status ? fail(train, status, error) : keep(train, model, &result);
+  pawl_mlr_model_destroy(model);
+  return exit_code;
+}
+
+int pwi_train_multiclass_run(const struct pwi_command *command, int argc, char **argv) {
+  struct multiclass_train train = {.output = NULL};
+  int exit_code = PWI_EXIT_OK;
+  if (!pwi_train_multiclass_options_read(&train.options, command, argc, argv, &exit_code)) return exit_code;
+  pwi_train_run_init(&train.run, &train.options.base);
+  pwi_train_run_catch();
+  exit_code = prepare(&train);
+  if (exit_code == PWI_EXIT_OK) exit_code = learn(&train);
+  fflush(stdout);
+  pwi_train_run_fini(&train.run);
+  pawl_mlr_rows_destroy(train.rows);
+  pawl_mlr_rows_destroy(train.test);
+  pwi_spool_fini(&train.spool);
+  pwi_spool_fini(&train.test_spool);
+  pwi_free(train.output);
+  return exit_code;
+}
