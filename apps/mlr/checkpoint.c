@@ -100,13 +100,13 @@ static bool unpack_row(struct mlr_duals *duals, size_t row, const uint32_t *clas
 
 /* --- writing ---------------------------------------------------------------------------------------------- */
 
-struct checkpoint_draft {
+struct mlr_draft {
   const struct mlr_run *run;
   struct dual_arrays duals;
 };
 
 static pawl_status fill(FILE *file, const void *context) {
-  const struct checkpoint_draft *draft = context;
+  const struct mlr_draft *draft = context;
   const struct mlr_run *run = draft->run;
   json_t *header = json_pack("{s:s, s:I, s:o, s:I, s:o}", "kind", KIND, "epoch", (json_int_t)run->epoch, "digest",
                              apps_json_wide(mlr_rows_digest(run->rows)), "shares", (json_int_t)draft->duals.count,
@@ -121,7 +121,7 @@ static pawl_status fill(FILE *file, const void *context) {
 }
 
 pawl_status mlr_checkpoint_write(struct mlr_run *run) {
-  struct checkpoint_draft draft = {.run = run};
+  struct mlr_draft draft = {.run = run};
   pawl_status status = PAWL_OK;
   mlr_matrix_settle(&run->model->matrix);
   if (run->duals.rows && !pack(&run->duals, &draft.duals))

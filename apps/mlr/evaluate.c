@@ -65,7 +65,7 @@ struct eval_scratch {
   double *block, *scores;
 };
 
-struct evaluation {
+struct mlr_evaluation {
   const struct mlr_matrix *matrix;
   const struct mlr_view *view;
   const struct mlr_outputs *outputs;
@@ -91,7 +91,7 @@ static void score_block(struct eval_scratch *scratch, const struct mlr_matrix *m
 }
 
 /* Confusion is counted in mlr_evaluate, by one thread. */
-static void judge(const struct evaluation *is, size_t row, const double *scores, struct pawl_mlr_score *sum) {
+static void judge(const struct mlr_evaluation *is, size_t row, const double *scores, struct pawl_mlr_score *sum) {
   size_t classes = is->matrix->classes;
   uint32_t label = is->view->rows->classes[row], own = mlr_view_class(is->view, row);
   double log_sum = mlr_log_sum(classes, scores);
@@ -115,7 +115,7 @@ static size_t block_size(const struct mlr_view *view, size_t block) {
 }
 
 static void work(void *context, uint32_t hand, size_t block) {
-  const struct evaluation *is = context;
+  const struct mlr_evaluation *is = context;
   struct eval_scratch *scratch = &is->scratches[hand];
   size_t first = block * MLR_BLOCK, count = block_size(is->view, block);
   score_block(scratch, is->matrix, is->view, first, count);
@@ -133,7 +133,7 @@ static void add_up(const struct pawl_mlr_score *sums, size_t blocks, struct pawl
   }
 }
 
-static pawl_status evaluate(struct evaluation *is, struct apps_crew *crew, uint32_t threads,
+static pawl_status evaluate(struct mlr_evaluation *is, struct apps_crew *crew, uint32_t threads,
                             struct pawl_mlr_score *score_out) {
   size_t blocks = ((size_t)is->view->rows->info.rows + MLR_BLOCK - 1) / MLR_BLOCK;
   is->scratches = apps_alloc_zero(threads, sizeof *is->scratches);
@@ -160,7 +160,7 @@ pawl_status mlr_evaluate(const struct mlr_matrix *matrix, const struct mlr_view 
   uint32_t *own_classes = all.confusion && !all.classes ? apps_alloc_zero(rows + 1, sizeof *own_classes) : NULL;
   if (all.confusion && !all.classes && !own_classes) return PAWL_NO_MEMORY;
   if (own_classes) all.classes = own_classes;
-  struct evaluation is = {.matrix = matrix, .view = view, .outputs = &all};
+  struct mlr_evaluation is = {.matrix = matrix, .view = view, .outputs = &all};
   pawl_status status = evaluate(&is, crew, threads, score_out);
   for (size_t i = 0; !status && all.confusion && i < rows; i++) {
     uint32_t own = mlr_view_class(view, i);
