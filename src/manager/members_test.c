@@ -158,11 +158,17 @@ static void test_a_client_that_was_idle_when_it_was_lost_is_not_kept(void **stat
   world_close(&world);
 }
 
+static bool is_retired(uint64_t sender) {
+  return pwi_membership_is_retired(&world.manager->ledger.membership, (struct pwi_sender){sender});
+}
+
 /* Nothing is forgotten while a member of a chain is not connected. A retired sender is not forgotten while
- * its client collects its clocks. */
+ * its client collects its clocks; the sender of a client that stays away is. */
 static void test_no_sender_is_forgotten_while_a_handler_is_missing_or_its_client_is_back(void **state) {
   (void)state;
   open_world();
+  struct actor *stranger = add_client(&world, "stranger", false);
+  run_until(stranger, is_in);
   world.all_settle = true;
   world.all_renew = true;
   server->is_deaf = true; /* so that nothing is settled, and the connected server is behind */
@@ -170,20 +176,26 @@ static void test_no_sender_is_forgotten_while_a_handler_is_missing_or_its_client
   world.may_miss_views = true;
   pwi_sim_cut(world.sim, server->node, world.manager_node);
   pwi_sim_cut(world.sim, world.manager_node, server->node);
-  uint64_t was = guest->joined.id;
+  uint64_t was = guest->joined.id, other = stranger->joined.id;
   pwi_sim_cut(world.sim, guest->node, world.manager_node);
   pwi_sim_cut(world.sim, world.manager_node, guest->node);
+  pwi_sim_kill(world.sim, stranger->node);
   run_for(&world, 4 * PWI_SIM_SECOND);
-  assert_true(pwi_membership_is_retired(&world.manager->ledger.membership, (struct pwi_sender){was}));
+  assert_true(is_retired(was) && is_retired(other));
   pwi_sim_mend(world.sim, guest->node, world.manager_node);
   pwi_sim_mend(world.sim, world.manager_node, guest->node);
   run_until(guest, is_in);
   assert_true(guest->joined.id != was && !guest->joined.settled);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  assert_true(is_retired(was) && is_retired(other)); /* the server is missing */
   server->is_deaf = server->keeps_away = false;
   pwi_sim_mend(world.sim, server->node, world.manager_node);
   pwi_sim_mend(world.sim, world.manager_node, server->node);
+  OK(pwi_net_connect(server->net, MANAGER, &server->link));
+  run_until(server, is_in);
   run_for(&world, 10 * PWI_SIM_SECOND);
-  assert_true(pwi_membership_is_retired(&world.manager->ledger.membership, (struct pwi_sender){was}));
+  assert_false(is_retired(other));
+  assert_true(is_retired(was));
   world_close(&world);
 }
 
