@@ -640,6 +640,23 @@ static void test_a_member_that_cannot_follow_is_dropped(void **state) {
   world_close(&world);
 }
 
+static bool is_unlinked(struct actor *actor) { return !pwi_manager_is_connected(world.manager, actor->joined.id); }
+
+/* The link of the other member has just broken, and it may be dead. */
+static void test_a_member_that_cannot_follow_stays_if_no_other_is_connected(void **state) {
+  (void)state;
+  open_chains(85, 1, 4);
+  struct pwi_arc arc = now()->arcs[0];
+  struct actor *head = actor_of(arc.chain[0].node.id), *tail = actor_of(arc.chain[1].node.id);
+  kill_for_good(tail);
+  run_until(tail, is_unlinked);
+  complain_of(head, pwi_view_arc_range(now(), 0), head->joined.id, PAWL_NO_MEMORY);
+  assert_int_equal(now()->arcs[0].chain[0].node.id, head->joined.id);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  assert_true(has_chains_of(2));
+  world_close(&world);
+}
+
 /* All bytes are in the first arc. */
 static void say_first_arc_is_heavy(struct actor *server) {
   struct pwi_report report = {.bytes = 1};
@@ -756,6 +773,7 @@ int main(void) {
       cmocka_unit_test(test_a_handover_does_not_outlive_another_view),
       cmocka_unit_test(test_the_later_of_two_members_in_conflict_is_removed),
       cmocka_unit_test(test_a_member_that_cannot_follow_is_dropped),
+      cmocka_unit_test(test_a_member_that_cannot_follow_stays_if_no_other_is_connected),
       cmocka_unit_test(test_a_server_without_memory_is_given_no_more_arcs),
       cmocka_unit_test(test_complaints_that_make_no_sense_change_nothing),
       cmocka_unit_test(test_a_warning_is_answered_and_changes_nothing),
