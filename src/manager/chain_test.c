@@ -15,37 +15,15 @@ static bool has_pairs(struct actor *actor) {
   return has_chains_of(2);
 }
 
-static bool is_at_rest(struct actor *actor) {
-  struct pwi_manager_figures figures = figures_of(actor->world);
-  return figures.moves == 0 && actor->numbers[0] == (uint32_t)figures.epoch;
-}
-
-static bool is_in_no_chain(struct actor *actor) { return !is_member(actor->joined.id); }
 static bool is_in_a_chain(struct actor *actor) { return is_member(actor->joined.id); }
 static bool sees_filling(struct actor *actor) { return figures_of(actor->world).filling > 0; }
-static bool has_order(struct actor *actor) { return actor->orders > 0; }
 
 /* --- beginning ------------------------------------------------------------------------------------------ */
-
-static void open_chains(uint64_t seed, uint32_t replicas, uint32_t servers) {
-  world_init(&world, seed, servers);
-  world.config.replicas = replicas;
-  world.someone_returned = true;
-  watch(&world);
-  OK(pwi_sim_start(world.sim, world.manager_node));
-  for (uint32_t i = 0; i < servers; i++) {
-    char name[8];
-    snprintf(name, sizeof name, "s%u", (unsigned)i);
-    add_server(&world, name, 10 + i, 0, 1);
-  }
-  run_until(&world.actors[servers - 1], has_arcs);
-  run_for(&world, PWI_SIM_SECOND / 10);
-}
 
 static void test_first_chains_are_whole_at_once(void **state) {
   (void)state;
   for (uint32_t replicas = 0; replicas < 4; replicas++) {
-    open_chains(replicas, replicas, 5);
+    open_chains(&world, replicas, replicas, 5);
     assert_true(has_chains_of(replicas + 1));
     assert_int_equal(watched.promotions, 0);
     world_close(&world);
@@ -54,7 +32,7 @@ static void test_first_chains_are_whole_at_once(void **state) {
 
 static void test_chains_are_completed_when_processes_come(void **state) {
   (void)state;
-  open_chains(5, 2, 1);
+  open_chains(&world, 5, 2, 1);
   assert_true(has_chains_of(1));
   add_server(&world, "t", 100, 0, 1);
   run_until(&world.actors[0], has_pairs);
@@ -68,15 +46,10 @@ static void test_chains_are_completed_when_processes_come(void **state) {
 
 /* --- losing --------------------------------------------------------------------------------------------- */
 
-static void kill_for_good(struct actor *actor) {
-  actor->keeps_away = true;
-  pwi_sim_kill(world.sim, actor->node);
-}
-
 /* Kills the member at this place of the first chain. The arc must be served again at once, and be whole
  * later. */
 static void lose(uint64_t seed, uint32_t replicas, size_t place) {
-  open_chains(seed, replicas, 5);
+  open_chains(&world, seed, replicas, 5);
   struct pwi_arc before = now()->arcs[0];
   uint64_t views = watched.views;
   struct actor *victim = actor_of(before.chain[place].node.id), *other = actor_of(before.chain[!place].node.id);
@@ -102,7 +75,7 @@ static void test_a_lost_member_is_followed_by_the_next_and_replaced(void **state
 
 static void test_the_last_full_member_is_waited_for(void **state) {
   (void)state;
-  open_chains(51, 1, 3);
+  open_chains(&world, 51, 1, 3);
   struct pwi_arc arc = now()->arcs[0];
   struct actor *head = actor_of(arc.chain[0].node.id), *tail = actor_of(arc.chain[1].node.id);
   kill_for_good(head);
@@ -123,7 +96,7 @@ static void test_the_last_full_member_is_waited_for(void **state) {
 
 static void test_figures_say_when_chains_are_short_and_when_they_are_whole(void **state) {
   (void)state;
-  open_chains(53, 1, 3);
+  open_chains(&world, 53, 1, 3);
   struct pwi_manager_figures figures = figures_of(&world);
   assert_true(figures.whole && figures.ready);
   assert_int_equal(figures.replicas, 1);
@@ -148,7 +121,7 @@ static void test_figures_say_when_chains_are_short_and_when_they_are_whole(void 
 
 static void test_chains_without_processes_enough_are_short_and_whole(void **state) {
   (void)state;
-  open_chains(54, 2, 2);
+  open_chains(&world, 54, 2, 2);
   struct pwi_manager_figures figures = figures_of(&world);
   assert_true(figures.whole);
   assert_int_equal(figures.under_replicated, figures.arcs);
@@ -158,7 +131,7 @@ static void test_chains_without_processes_enough_are_short_and_whole(void **stat
 
 static void test_arcs_that_wait_for_the_only_copy_are_counted(void **state) {
   (void)state;
-  open_chains(55, 0, 3);
+  open_chains(&world, 55, 0, 3);
   kill_for_good(&world.actors[1]);
   run_for(&world, 3 * PWI_SIM_SECOND);
   struct pwi_manager_figures figures = figures_of(&world);
@@ -170,7 +143,7 @@ static void test_arcs_that_wait_for_the_only_copy_are_counted(void **state) {
 
 static void test_a_node_that_comes_back_is_given_work_again(void **state) {
   (void)state;
-  open_chains(52, 1, 4);
+  open_chains(&world, 52, 1, 4);
   struct actor *victim = &world.actors[1];
   victim->keeps_away = true;
   pwi_sim_break(world.sim, victim->node, world.manager_node);
@@ -198,7 +171,7 @@ static bool somebody_is_filling(struct actor *actor) {
 
 /* Loses the source or the target of a fill. */
 static void lose_while_filling(uint64_t seed, bool source) {
-  open_chains(seed, 1, 4);
+  open_chains(&world, seed, 1, 4);
   for (size_t i = 0; i < 4; i++) world.actors[i].moving = MOVES_NEVER;
   kill_for_good(&world.actors[0]);
   run_until(&world.actors[1], somebody_is_filling);
@@ -232,7 +205,7 @@ static void test_source_and_target_of_a_fill_may_be_lost(void **state) {
  * long. If they are not, waiting was right. */
 static void test_a_manager_that_loses_most_at_once_suspects_itself(void **state) {
   (void)state;
-  open_chains(55, 2, 5);
+  open_chains(&world, 55, 2, 5);
   for (size_t i = 0; i < 5; i++) pwi_sim_break(world.sim, world.actors[i].node, world.manager_node);
   run_for(&world, 3 * PWI_SIM_SECOND);
   assert_int_equal(figures_of(&world).nodes_up, 5);
@@ -256,7 +229,7 @@ static void test_a_manager_that_loses_most_at_once_suspects_itself(void **state)
 static void test_a_manager_that_is_cut_off_declares_no_server_dead(void **state) {
   (void)state;
   for (uint64_t seed = 80; seed < 100; seed++) {
-    open_chains(seed, 1, 4);
+    open_chains(&world, seed, 1, 4);
     uint64_t epoch = now()->epoch;
     pwi_sim_cut(world.sim, PWI_SIM_ALL, world.manager_node);
     pwi_sim_cut(world.sim, world.manager_node, PWI_SIM_ALL);
@@ -378,7 +351,7 @@ static void test_chains_that_share_a_host_are_spread_when_another_comes(void **s
 /* --- joining and leaving -------------------------------------------------------------------------------- */
 
 static void join_and_leave(uint64_t seed, uint32_t replicas) {
-  open_chains(seed, replicas, 4);
+  open_chains(&world, seed, replicas, 4);
   struct actor *new = add_server(&world, "new", 100, 0, 1);
   run_until(new, is_in_a_chain);
   run_for(&world, 5 * PWI_SIM_SECOND);
@@ -403,7 +376,7 @@ static void test_servers_join_and_leave(void **state) {
 
 static void test_a_server_that_leaves_a_small_cluster_leaves_shorter_chains(void **state) {
   (void)state;
-  open_chains(65, 1, 2);
+  open_chains(&world, 65, 1, 2);
   say(&world.actors[1], PWI_SAY_LEAVE, 0, 0, NULL);
   run_until(&world.actors[1], has_left);
   run_for(&world, PWI_SIM_SECOND);
@@ -428,7 +401,7 @@ static uint64_t copies_of(const struct actor *actor) {
 
 /* One of three servers leaves. Before its arcs have moved, another is lost, and the manager restarts. */
 static uint64_t lose_while_one_leaves(uint64_t seed, enum restart restart) {
-  open_chains(seed, 1, 3);
+  open_chains(&world, seed, 1, 3);
   struct actor *leaver = &world.actors[0], *victim = &world.actors[1];
   for (size_t i = 0; i < 3; i++) world.actors[i].moving = MOVES_NEVER;
   say(leaver, PWI_SAY_LEAVE, 0, 0, NULL);
@@ -519,91 +492,12 @@ static void test_shards_that_leave_keep_copies_until_there_are_others(void **sta
   }
 }
 
-/* --- handing over --------------------------------------------------------------------------------------- */
-
-static struct actor *add_operator(void) {
-  struct actor *client = add_client(&world, "operator", false);
-  run_until(client, is_in);
-  return client;
-}
-
-static pawl_status ask_move(struct actor *client, struct pawl_range positions, uint64_t node) {
-  struct pwi_writer payload = {0};
-  pwi_write_u64(&payload, positions.begin);
-  pwi_write_u64(&payload, positions.end);
-  pwi_write_u64(&payload, node);
-  return ask(client, PWI_ASK_MOVE, &payload);
-}
-
-static void test_a_member_becomes_head_by_a_handover(void **state) {
-  (void)state;
-  open_chains(70, 2, 4);
-  struct actor *client = add_operator();
-  struct pwi_arc before = now()->arcs[0];
-  struct actor *head = actor_of(before.chain[0].node.id);
-  uint64_t tail = before.chain[2].node.id;
-  assert_int_equal(ask_move(client, pwi_view_arc_range(now(), 0), tail), PAWL_OK);
-  run_until(head, has_order);
-  run_until(head, is_at_rest);
-  assert_int_equal(head->order.step, PWI_MOVE_HANDOVER);
-  assert_int_equal(head->order.target, tail);
-  const struct pwi_arc *arc = &now()->arcs[0];
-  assert_int_equal(arc->count, 3);
-  assert_int_equal(arc->chain[0].node.id, tail);
-  assert_int_equal(arc->chain[1].node.id, before.chain[0].node.id);
-  assert_int_equal(watched.handovers, 1);
-  world_close(&world);
-}
-
-static void test_a_handover_that_is_not_answered_is_taken_back(void **state) {
-  (void)state;
-  open_chains(71, 1, 3);
-  struct actor *client = add_operator();
-  struct pwi_arc before = now()->arcs[0];
-  struct actor *head = actor_of(before.chain[0].node.id);
-  head->moving = MOVES_NEVER;
-  assert_int_equal(ask_move(client, pwi_view_arc_range(now(), 0), before.chain[1].node.id), PAWL_OK);
-  run_until(head, has_order);
-  uint64_t epoch = head->order.epoch;
-  run_for(&world, PWI_SIM_SECOND / 2);
-  assert_true(head->cancels > 0);
-  assert_true(now()->epoch > epoch);
-  assert_true(pwi_arc_same_chain(&before, &now()->arcs[0]));
-  head->moving = MOVES_WELL;
-  run_until(head, is_at_rest);
-  assert_int_equal(now()->arcs[0].chain[0].node.id, before.chain[1].node.id);
-  world_close(&world);
-}
-
-static void test_a_handover_does_not_outlive_another_view(void **state) {
-  (void)state;
-  open_chains(72, 1, 4);
-  struct actor *client = add_operator();
-  struct pwi_arc before = now()->arcs[0];
-  struct actor *head = actor_of(before.chain[0].node.id), *other = NULL;
-  for (size_t i = 0; i < 4; i++)
-    if (pwi_arc_find(&before, (struct pwi_node){world.actors[i].joined.id}) == PWI_CHAIN_MAX) other = &world.actors[i];
-  head->moving = MOVES_NEVER;
-  assert_int_equal(ask_move(client, pwi_view_arc_range(now(), 0), before.chain[1].node.id), PAWL_OK);
-  run_until(head, has_order);
-  struct pwi_move order = head->order;
-  kill_for_good(other);
-  run_until(other, is_in_no_chain);
-  say_moved(head, &order, PAWL_OK); /* too late: it may be serving again */
-  run_for(&world, 10 * PWI_SIM_MILLISECOND);
-  assert_int_equal(now()->arcs[0].chain[0].node.id, before.chain[0].node.id);
-  head->moving = MOVES_WELL;
-  run_for(&world, 5 * PWI_SIM_SECOND);
-  assert_true(has_chains_of(2));
-  world_close(&world);
-}
-
 /* --- complaints ----------------------------------------------------------------------------------------- */
 
 static void test_the_later_of_two_members_in_conflict_is_removed(void **state) {
   (void)state;
   for (int by_the_head = 0; by_the_head < 2; by_the_head++) {
-    open_chains(80, 1, 4);
+    open_chains(&world, 80, 1, 4);
     struct pwi_arc before = now()->arcs[0];
     uint64_t head = before.chain[0].node.id, tail = before.chain[1].node.id;
     complain(actor_of(by_the_head ? head : tail), pwi_view_arc_range(now(), 0), by_the_head ? tail : head);
@@ -627,7 +521,7 @@ static void test_the_later_of_two_members_in_conflict_is_removed(void **state) {
 
 static void test_a_member_that_cannot_follow_is_dropped(void **state) {
   (void)state;
-  open_chains(81, 2, 5);
+  open_chains(&world, 81, 2, 5);
   struct pwi_arc before = now()->arcs[0];
   for (size_t place = 0; place < 2; place++) {
     uint64_t id = now()->arcs[0].chain[0].node.id;
@@ -640,16 +534,14 @@ static void test_a_member_that_cannot_follow_is_dropped(void **state) {
   world_close(&world);
 }
 
-static bool is_unlinked(struct actor *actor) { return !pwi_manager_is_connected(world.manager, actor->joined.id); }
-
 /* The link of the other member has just broken, and it may be dead. */
 static void test_a_member_that_cannot_follow_stays_if_no_other_is_connected(void **state) {
   (void)state;
-  open_chains(85, 1, 4);
+  open_chains(&world, 85, 1, 4);
   struct pwi_arc arc = now()->arcs[0];
   struct actor *head = actor_of(arc.chain[0].node.id), *tail = actor_of(arc.chain[1].node.id);
   kill_for_good(tail);
-  run_until(tail, is_unlinked);
+  run_until(tail, has_no_link);
   complain_of(head, pwi_view_arc_range(now(), 0), head->joined.id, PAWL_NO_MEMORY);
   assert_int_equal(now()->arcs[0].chain[0].node.id, head->joined.id);
   run_for(&world, 5 * PWI_SIM_SECOND);
@@ -674,7 +566,7 @@ static void say_first_arc_is_heavy(struct actor *server) {
 
 static void test_a_server_without_memory_is_given_no_more_arcs(void **state) {
   (void)state;
-  open_chains(83, 1, 3);
+  open_chains(&world, 83, 1, 3);
   for (size_t i = 0; i < 3; i++) say_first_arc_is_heavy(&world.actors[i]);
   run_for(&world, PWI_SIM_SECOND / 10);
   uint64_t starved = now()->arcs[0].chain[1].node.id;
@@ -690,7 +582,7 @@ static void test_a_server_without_memory_is_given_no_more_arcs(void **state) {
 
 static void test_complaints_that_make_no_sense_change_nothing(void **state) {
   (void)state;
-  open_chains(82, 2, 4);
+  open_chains(&world, 82, 2, 4);
   struct pwi_arc before = now()->arcs[0];
   struct actor *head = actor_of(before.chain[0].node.id);
   uint64_t views = watched.views;
@@ -699,7 +591,7 @@ static void test_complaints_that_make_no_sense_change_nothing(void **state) {
   head->numbers[0] = 1;                                         /* as if it knew an older chain */
   complain(head, pawl_range_of(0, 1), before.chain[1].node.id);
   assert_int_equal(watched.views, views);
-  struct actor *client = add_operator();
+  struct actor *client = add_operator(&world);
   client->keeps_away = true;
   complain(client, pawl_range_of(0, 1), before.chain[1].node.id);
   assert_int_equal(client->why_down, PAWL_LINK_PROTOCOL);
@@ -709,7 +601,7 @@ static void test_complaints_that_make_no_sense_change_nothing(void **state) {
 /* A server that warns is told at once that it is heard, whatever it warns of. */
 static void test_a_warning_is_answered_and_changes_nothing(void **state) {
   (void)state;
-  open_chains(84, 1, 3);
+  open_chains(&world, 84, 1, 3);
   struct pwi_arc arc = now()->arcs[0];
   struct actor *head = actor_of(arc.chain[0].node.id);
   uint64_t views = watched.views;
@@ -729,7 +621,7 @@ static void test_a_warning_is_answered_and_changes_nothing(void **state) {
 static void test_a_restart_in_the_middle_of_anything_leaves_sound_chains(void **state) {
   (void)state;
   for (uint64_t i = 0; i < 60; i++) {
-    open_chains(90, 1, 3);
+    open_chains(&world, 90, 1, 3);
     struct actor *new = add_server(&world, "new", 100, 0, 1);
     run_until(new, is_in);
     run_for(&world, 45 * PWI_SIM_MILLISECOND + (int64_t)i * PWI_SIM_MILLISECOND);
@@ -768,9 +660,6 @@ int main(void) {
       cmocka_unit_test(test_a_server_that_leaves_is_kept_while_another_is_lost),
       cmocka_unit_test(test_one_shard_of_each_process_leaves),
       cmocka_unit_test(test_shards_that_leave_keep_copies_until_there_are_others),
-      cmocka_unit_test(test_a_member_becomes_head_by_a_handover),
-      cmocka_unit_test(test_a_handover_that_is_not_answered_is_taken_back),
-      cmocka_unit_test(test_a_handover_does_not_outlive_another_view),
       cmocka_unit_test(test_the_later_of_two_members_in_conflict_is_removed),
       cmocka_unit_test(test_a_member_that_cannot_follow_is_dropped),
       cmocka_unit_test(test_a_member_that_cannot_follow_stays_if_no_other_is_connected),

@@ -14,22 +14,9 @@ static struct actor *add_one(uint32_t number) {
   return add_server(&world, name, 10 + number, 0, 1);
 }
 
-static void open_chains(uint64_t seed, uint32_t replicas, uint32_t servers) {
-  world_init(&world, seed, servers);
-  world.config.replicas = replicas;
-  world.someone_returned = true;
-  watch(&world);
-  OK(pwi_sim_start(world.sim, world.manager_node));
-  for (uint32_t i = 0; i < servers; i++) add_one(i);
-  run_until(&world.actors[servers - 1], has_arcs);
-  admin = add_client(&world, "operator", false);
-  run_until(admin, is_in);
-  run_for(&world, PWI_SIM_SECOND / 10);
-}
-
-static void kill_for_good(struct actor *actor) {
-  actor->keeps_away = true;
-  pwi_sim_kill(world.sim, actor->node);
+static void open_scene(uint64_t seed, uint32_t replicas, uint32_t servers) {
+  open_chains(&world, seed, replicas, servers);
+  admin = add_operator(&world);
 }
 
 static pawl_status give_up(struct actor *actor, uint64_t node, uint8_t lose) {
@@ -49,7 +36,7 @@ static bool is_listed(uint64_t node) { return pwi_view_find(now(), (struct pwi_n
 
 static void test_the_only_copy_is_lost_only_by_order(void **state) {
   (void)state;
-  open_chains(1, 0, 3);
+  open_scene(1, 0, 3);
   struct actor *victim = &world.actors[1];
   uint64_t id = victim->joined.id, up = world.actors[0].joined.id;
   assert_int_equal(give_up(admin, 77, 1), PAWL_NODE_GONE);
@@ -87,7 +74,7 @@ static void test_the_only_copy_is_lost_only_by_order(void **state) {
 /* The server was not dead: it is told that it was retired, and joins again as a new, empty node. */
 static void test_a_server_that_was_given_up_returns_as_a_new_node(void **state) {
   (void)state;
-  open_chains(2, 0, 3);
+  open_scene(2, 0, 3);
   world.all_renew = true;
   struct actor *victim = &world.actors[1];
   uint64_t id = victim->joined.id;
@@ -107,7 +94,7 @@ static void test_a_server_that_was_given_up_returns_as_a_new_node(void **state) 
 
 static void test_where_others_have_everything_nothing_is_lost(void **state) {
   (void)state;
-  open_chains(3, 1, 4);
+  open_scene(3, 1, 4);
   uint64_t id = world.actors[1].joined.id;
   kill_for_good(&world.actors[1]);
   run_for(&world, 3 * PWI_SIM_SECOND);
@@ -124,7 +111,7 @@ static void test_where_others_have_everything_nothing_is_lost(void **state) {
  * is lost. */
 static void test_the_data_is_lost_with_the_last_of_two_dead_members(void **state) {
   (void)state;
-  open_chains(4, 1, 2);
+  open_scene(4, 1, 2);
   uint64_t ids[] = {world.actors[0].joined.id, world.actors[1].joined.id};
   kill_for_good(&world.actors[0]);
   kill_for_good(&world.actors[1]);
@@ -151,7 +138,7 @@ static void test_the_data_is_lost_with_the_last_of_two_dead_members(void **state
 
 static void test_arcs_that_begin_anew_have_all_their_members(void **state) {
   (void)state;
-  open_chains(5, 1, 2);
+  open_scene(5, 1, 2);
   add_one(7);
   add_one(8);
   for (size_t i = 0; i < 2; i++)
@@ -170,7 +157,7 @@ static void test_arcs_that_begin_anew_have_all_their_members(void **state) {
 
 static void test_without_any_server_no_arc_can_start_anew(void **state) {
   (void)state;
-  open_chains(6, 0, 1);
+  open_scene(6, 0, 1);
   uint64_t id = world.actors[0].joined.id;
   kill_for_good(&world.actors[0]);
   run_for(&world, 3 * PWI_SIM_SECOND);
@@ -191,8 +178,7 @@ static void test_all_shards_of_a_server_are_given_up_together(void **state) {
     add_server(&world, name, 10 + i / 2, i % 2, 2);
   }
   run_until(&world.actors[3], has_arcs);
-  admin = add_client(&world, "operator", false);
-  run_until(admin, is_in);
+  admin = add_operator(&world);
   uint64_t one = world.actors[2].joined.id, other = world.actors[3].joined.id;
   kill_for_good(&world.actors[2]);
   run_for(&world, 3 * PWI_SIM_SECOND);
@@ -207,7 +193,7 @@ static void test_all_shards_of_a_server_are_given_up_together(void **state) {
 
 static void test_lost_positions_are_known_after_a_restart(void **state) {
   (void)state;
-  open_chains(8, 0, 3);
+  open_scene(8, 0, 3);
   uint64_t id = world.actors[1].joined.id;
   kill_for_good(&world.actors[1]);
   run_for(&world, 3 * PWI_SIM_SECOND);
@@ -228,7 +214,7 @@ static void test_lost_positions_are_known_after_a_restart(void **state) {
  * wait. */
 static void test_a_missing_server_can_be_given_up(void **state) {
   (void)state;
-  open_chains(9, 1, 4);
+  open_scene(9, 1, 4);
   for (size_t i = 0; i < 3; i++) {
     world.actors[i].keeps_away = true;
     pwi_sim_break(world.sim, world.actors[i].node, world.manager_node);
@@ -248,7 +234,7 @@ static void test_a_missing_server_can_be_given_up(void **state) {
 
 static void test_a_live_server_is_not_given_up(void **state) {
   (void)state;
-  open_chains(10, 1, 4);
+  open_scene(10, 1, 4);
   struct actor *cut_off = &world.actors[2];
   pwi_sim_cut(world.sim, cut_off->node, world.manager_node);
   pwi_sim_cut(world.sim, world.manager_node, cut_off->node);
@@ -260,7 +246,7 @@ static void test_a_live_server_is_not_given_up(void **state) {
 
 static void test_only_an_operator_gives_up(void **state) {
   (void)state;
-  open_chains(9, 0, 2);
+  open_scene(9, 0, 2);
   struct pwi_writer payload = {0};
   pwi_write_u64(&payload, 1);
   assert_int_equal(ask(admin, PWI_ASK_GIVE_UP, &payload), PAWL_INVALID); /* one byte is missing */

@@ -94,14 +94,13 @@ void pwi_manager_moved(struct pwi_manager *manager, struct manager_peer *peer, c
   pwi_manager_moves_poke(manager);
 }
 
-/* A handover that has been carried out fails too if the link of its source goes down: when the source joins
- * again, it is told that it is still the head, and the view that switches heads might come after that. */
+/* A handover that has been carried out stands even if the link of its source goes down: a head that has reported it
+ * takes no requests until the next view, or until the manager cancels the order. */
 void pwi_manager_moves_lost(struct pwi_manager *manager, uint64_t id, bool as_source) {
   for (size_t i = 0; i < manager->move_count; i++) {
     struct chain_move *move = &manager->moves[i];
     bool concerned = move->target == id || (as_source && move->source == id);
-    bool open = move->step == MOVE_LISTED || move->step == MOVE_GOING ||
-                (move->step == MOVE_LANDED && move->order == PWI_MOVE_HANDOVER && as_source);
+    bool open = move->step == MOVE_LISTED || move->step == MOVE_GOING;
     if (concerned && open) pwi_move_fail(manager, move, PAWL_NODE_GONE);
   }
   pwi_manager_moves_poke(manager);

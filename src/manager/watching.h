@@ -7,6 +7,7 @@
 #ifndef PWI_MANAGER_WATCHING_H
 #define PWI_MANAGER_WATCHING_H
 
+#include "manager/inside.h"
 #include "manager/testing.h"
 
 struct watched_journal {
@@ -144,6 +145,47 @@ __attribute__((unused)) static struct actor *actor_of(uint64_t id) {
     if (watched.world->actors[i].joined.id == id && is_server(&watched.world->actors[i]))
       return &watched.world->actors[i];
   return NULL;
+}
+
+__attribute__((unused)) static bool is_at_rest(struct actor *actor) {
+  struct pwi_manager_figures figures = figures_of(actor->world);
+  return figures.moves == 0 && actor->numbers[0] == (uint32_t)figures.epoch;
+}
+
+__attribute__((unused)) static bool is_in_no_chain(struct actor *actor) { return !is_member(actor->joined.id); }
+__attribute__((unused)) static bool has_order(struct actor *actor) { return actor->orders > 0; }
+
+/* The manager has no link to it. */
+__attribute__((unused)) static bool has_no_link(struct actor *actor) {
+  return !pwi_manager_is_connected(actor->world->manager, actor->joined.id);
+}
+
+__attribute__((unused)) static void kill_for_good(struct actor *actor) {
+  actor->keeps_away = true;
+  pwi_sim_kill(actor->world->sim, actor->node);
+}
+
+/* A watched manager, and servers with chains. */
+__attribute__((unused)) static void open_chains(struct world *world, uint64_t seed, uint32_t replicas,
+                                                uint32_t servers) {
+  world_init(world, seed, servers);
+  world->config.replicas = replicas;
+  world->someone_returned = true;
+  watch(world);
+  OK(pwi_sim_start(world->sim, world->manager_node));
+  for (uint32_t i = 0; i < servers; i++) {
+    char name[8];
+    snprintf(name, sizeof name, "s%u", (unsigned)i);
+    add_server(world, name, 10 + i, 0, 1);
+  }
+  run_until(&world->actors[servers - 1], has_arcs);
+  run_for(world, PWI_SIM_SECOND / 10);
+}
+
+__attribute__((unused)) static struct actor *add_operator(struct world *world) {
+  struct actor *client = add_client(world, "operator", false);
+  run_until(client, is_in);
+  return client;
 }
 
 __attribute__((unused)) static void complain_of(struct actor *actor, struct pawl_range positions, uint64_t node,

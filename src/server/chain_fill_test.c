@@ -190,6 +190,9 @@ static void test_a_head_hands_over_when_all_members_are_equal(void **state) {
   say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1));
   assert_int_equal(moves_reported(&s), 1);
   assert_true(chain->is_handing);
+  pwi_server_moves_without_manager(s.server); /* the view that names another head may be under way */
+  assert_true(chain->is_handing);
+  assert_null(pwi_chains_route(&s.server->chains, &(struct pwi_place){.size = 1000}, pawl_range_of(0, 1)));
   stop_scene(&s);
 }
 
