@@ -335,6 +335,7 @@ struct pwi_client {
   uint64_t sender, secret;
   uint8_t identity[PWI_SEAL_SECRET], key[PWI_SEAL_PUBLIC];
   struct pwi_joined joined;
+  uint32_t listed; /* number of a membership that lists the id; the news with it may still be under way */
   bool is_joined, is_leaving, has_said_leave, has_left;
   bool is_dead;       /* for good; `has_left` is then true as well */
   pawl_status died;   /* why the client is dead */

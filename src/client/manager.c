@@ -130,7 +130,7 @@ void pwi_client_say_leave(struct pwi_client *client) {
   say(client, PWI_SAY_LEAVE, 0, 0, NULL, 0);
 }
 
-static void take_joined(struct pwi_client *client, const struct pwi_joined *joined) {
+static void take_joined(struct pwi_client *client, const struct pwi_joined *joined, uint32_t membership) {
   if (joined->status == PAWL_NODE_RETIRED) {
     pwi_client_retired(client); /* joins again */
     return;
@@ -145,6 +145,7 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
   client->joined = *joined;
   client->sender = joined->id;
   client->secret = joined->secret;
+  if (membership > client->listed) client->listed = membership;
   uint64_t settled = joined->settled ? client->retired : 0;
   client->retired = 0;
   client->is_joined = true;
@@ -332,7 +333,7 @@ pawl_status pwi_client_hear_manager(struct pwi_client *client, const struct pwi_
   case PWI_SAY_JOINED:
     status = pwi_joined_decode(payload, size, &joined);
     if (!status) status = pwi_managers_welcome(&client->managers, &joined, term);
-    if (!status) take_joined(client, &joined);
+    if (!status) take_joined(client, &joined, control->head.membership);
     return status;
   case PWI_SAY_NEWS:
     return take_news(client, control, body);

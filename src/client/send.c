@@ -328,13 +328,19 @@ static pawl_status add_proof(const struct pwi_client *client, struct pwi_message
   return pwi_message_copy(builder, &section, seal);
 }
 
+/* A request handler that does not list the id of this client yet must not take it for retired. */
+static uint32_t newest_membership(const struct pwi_client *client) {
+  uint32_t number = (uint32_t)client->membership->number;
+  return number > client->listed ? number : client->listed;
+}
+
 static struct pwi_message_head head_of(const struct pwi_client *client, const struct client_part *part) {
   return (struct pwi_message_head){.kind = PWI_SAY_REQUEST,
                                    .sender = client->sender,
                                    .task = part->is_collecting ? 0 : part->number,
                                    .tick = part->tick,
                                    .view = client->view ? (uint32_t)client->view->epoch : 0,
-                                   .membership = (uint32_t)client->membership->number,
+                                   .membership = newest_membership(client),
                                    .catalogue = (uint32_t)client->catalogue.number};
 }
 

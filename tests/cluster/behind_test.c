@@ -63,11 +63,12 @@ static void begin(uint64_t seed) {
   members[0].sums = cluster_vector(&members[0].client, "sim/sums", &options);
 }
 
-static void part(bool is_parted) {
-  struct pwi_sim_node manager = cluster.manager_node, server = cluster.servers[0].node;
-  (is_parted ? pwi_sim_cut : pwi_sim_mend)(cluster.sim, manager, server);
-  (is_parted ? pwi_sim_cut : pwi_sim_mend)(cluster.sim, server, manager);
+static void part_from_manager(struct pwi_sim_node node, bool is_parted) {
+  (is_parted ? pwi_sim_cut : pwi_sim_mend)(cluster.sim, cluster.manager_node, node);
+  (is_parted ? pwi_sim_cut : pwi_sim_mend)(cluster.sim, node, cluster.manager_node);
 }
+
+static void part(bool is_parted) { part_from_manager(cluster.servers[0].node, is_parted); }
 
 /* The manager admits the late member without the server, once the grace of the server is over. */
 static void let_late_in(void) {
@@ -165,11 +166,42 @@ static void test_a_server_without_the_newest_membership_lets_nobody_pass(void **
   }
 }
 
+static bool has_no_retirement(void *member) {
+  return pwi_cluster_client_figures(&((struct member *)member)->client).retirements == 0;
+}
+
+/* A client is retired and joins again. Its new id reaches it before the membership with that id does, and it has a
+ * push for a server that lacks this membership, too. */
+static void test_a_client_that_joins_again_is_not_taken_for_a_retired_one(void **state) {
+  (void)state;
+  struct pwi_where where = {.keys = &key, .count = 1};
+  begin(1);
+  struct member *member = &members[0];
+  part(true);
+  part_from_manager(member->client.node, true);
+  cluster_run_for(&cluster, 3000 * MS);
+  part_from_manager(member->client.node, false);
+  cluster_run_while(&cluster, has_no_retirement, member, 60 * PWI_SIM_SECOND);
+  member->push = (struct pwi_task){.finished = pushed};
+  assert_int_equal(
+      pwi_client_start(member->client.client, &member->push, member->sums, PWI_REQUEST_PUSH, &where, &one, NULL),
+      PAWL_OK);
+  cluster_run_for(&cluster, 3000 * MS);
+  assert_false(member->has_pushed);
+  assert_int_equal(pwi_cluster_client_figures(&member->client).retirements, 1);
+  part(false);
+  cluster_run_while(&cluster, is_false, &member->has_pushed, 60 * PWI_SIM_SECOND);
+  assert_int_equal(sum(), 1);
+  assert_int_equal(pwi_cluster_client_figures(&member->client).retirements, 1);
+  pwi_cluster_close(&cluster);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_server_without_the_newest_membership_lets_nobody_pass),
       cmocka_unit_test(test_an_aggregate_waits_for_a_member_that_the_server_does_not_know),
       cmocka_unit_test(test_a_push_to_a_vector_that_the_server_does_not_know_waits),
+      cmocka_unit_test(test_a_client_that_joins_again_is_not_taken_for_a_retired_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
