@@ -190,6 +190,38 @@ static void test_what_a_sender_did_is_told_to_nobody_else(void **state) {
   close_scene();
 }
 
+/* A client has two ids with the same key, as if it had joined again before the first one is retired. Until then the
+ * pushes under the first one are not final. */
+static void test_what_a_live_sender_did_is_not_told(void **state) {
+  (void)state;
+  struct pwi_cluster_client honest;
+  struct pwi_server_state server;
+  uint8_t secret[PWI_SEAL_SECRET], seal[PWI_SEAL_SIZE];
+  struct pwi_writer payload = {0};
+  open_scene(false);
+  add_client(&honest, "honest", false);
+  struct pwi_vector_id vector = pwi_flow_entry(cluster_vector(&honest, "space/v", &counts))->id;
+  struct pwi_join join = {.role = PWI_ROLE_CLIENT, .job = "thief"};
+  assert_int_equal(pwi_seal_draw(secret), PAWL_OK);
+  assert_int_equal(pwi_seal_public(secret, join.key), PAWL_OK);
+  raw_join(&thief, &cluster, &join);
+  uint64_t first = thief.joined.id;
+  raw_join(&thief, &cluster, &join);
+  uint64_t second = thief.joined.id;
+  assert_true(second > first);
+  pwi_server_state(cluster.servers[0].server, &server);
+  assert_int_equal(pwi_proof_make(secret, thief.joined.cluster, second, server.node, seal), PAWL_OK);
+  struct raw_link *link = raw_connect(&thief, &cluster, cluster.servers[0].address);
+  collect(link, vector, second, first, seal);
+  assert_int_equal(thief.outcome.code, PWI_CODE_NOT_HERE);
+  pwi_write_u64(&payload, first);
+  assert_int_equal(cluster_ask(&honest, PWI_ASK_RETIRE, &payload), PAWL_OK);
+  pwi_writer_fini(&payload);
+  collect(link, vector, second, first, seal);
+  assert_int_equal(thief.outcome.code, PWI_CODE_OK);
+  close_scene();
+}
+
 static struct pwi_rights in_space(void *context, const char *identity) {
   (void)context;
   struct pwi_rights rights = {.write = true};
@@ -374,6 +406,7 @@ int main(void) {
       cmocka_unit_test(test_a_push_under_anothers_id_is_not_applied),
       cmocka_unit_test(test_a_push_under_anothers_id_is_not_applied_by_a_session_that_holds_the_vector),
       cmocka_unit_test(test_what_a_sender_did_is_told_to_nobody_else),
+      cmocka_unit_test(test_what_a_live_sender_did_is_not_told),
       cmocka_unit_test(test_ids_of_another_space_are_answered_as_if_there_were_none),
       cmocka_unit_test(test_a_call_under_anothers_id_is_not_run),
       cmocka_unit_test(test_answers_that_were_not_asked_for_are_not_taken),
