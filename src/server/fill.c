@@ -6,6 +6,9 @@
  * last chunk is stored, the confirmations of the new member begin to count: from then on no change is
  * confirmed that it lacks. Once it has everything that was confirmed before, the manager is told.
  *
+ * A vector that is loaded from a checkpoint meanwhile does not end the fill: chunks and changes name their
+ * incarnation, and a target that has the newer one takes no rows of the older one.
+ *
  * PAUSES. Copying takes memory bandwidth and processors from requests, on both servers. So the source pauses
  * after a burst of chunks if requests have moved more bytes than the burst meanwhile: the more they moved,
  * the longer, up to five times the duration of the burst. So requests come first under high load, and filling
@@ -348,12 +351,6 @@ void pwi_server_fill_down(struct pwi_server *server, uint64_t node, pawl_status 
     struct moving *moving = chain->following == node && chain->following_fills ? fill_of(server, chain) : NULL;
     if (moving) end_move(server, moving, why);
   }
-}
-
-void pwi_server_fills_cancel(struct pwi_server *server) {
-  for (struct moving *moving = server->movings; moving; moving = moving->next)
-    if (!moving->is_over && moving->has_begun && moving->order.step != PWI_MOVE_HANDOVER)
-      end_move(server, moving, PAWL_CANCELLED);
 }
 
 /* The target has all chunks. Its confirmations count from now on, after it has everything confirmed

@@ -209,8 +209,6 @@ void pwi_server_fill_down(struct pwi_server *server, uint64_t node, pawl_status 
 void pwi_server_fill_taken(struct pwi_server *server, struct pwi_chain *chain, const struct pwi_chain_message *message);
 void pwi_server_fill_chunk(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
                            const struct pwi_chain_message *message, const void *chunk, size_t size);
-/* Cancels all fills under way; the manager orders them again. */
-void pwi_server_fills_cancel(struct pwi_server *server);
 struct filling *pwi_server_filling(struct pwi_server *server, const struct pwi_chain *chain);
 bool pwi_server_is_filled(const struct pwi_server *server, struct pawl_range positions);
 

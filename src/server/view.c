@@ -15,7 +15,6 @@ static pawl_status open_new(struct pwi_server *server, const struct pwi_catalogu
     if (entry->kind == PWI_ENTRY_PEERS) continue; /* servers keep nothing of it */
     bool is_here = pwi_shard_has(server->shard, entry->id);
     if (is_here && pwi_shard_incarnation(server->shard, entry->id) >= entry->incarnation) continue;
-    if (is_here) pwi_server_fills_cancel(server); /* they have copied outdated rows */
     pawl_status status = is_here ? pwi_shard_renew(server->shard, entry) : pwi_shard_open(server->shard, entry);
     if (status) return status;
   }

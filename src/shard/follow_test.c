@@ -34,7 +34,9 @@ struct world {
   struct pwi_shard *head, *follower;
   uint64_t tasks[SENDERS + 1], ticks[SENDERS + 1];
   uint64_t sent[SENDERS + 1][VECTORS + 1]; /* the last task sent to all of a vector; the group comes last */
-  size_t rows, refusals, turns, wanted, chunks;
+  size_t rows, refusals, turns, wanted, chunks, loads, late;
+  bool are_loaded;                  /* vectors are loaded from a checkpoint while the follower is filled */
+  uint32_t loaded[VECTORS], follows[VECTORS]; /* incarnations of the head and of the follower */
 
   /* The last change, as it goes down the chain. */
   struct pwi_change change;
@@ -162,6 +164,7 @@ static void push_some(struct world *world) {
   request.sender.id = s;
   request.task = ++world->tasks[s];
   request.terms.prior = world->sent[s][v];
+  request.terms.incarnation = world->loaded[v];
   request.terms.settled = below(world, 4) ? 0 : request.task - 1;
   choose_keys(world, &request, v);
   fill_values(world, &request, v);
@@ -201,12 +204,38 @@ static void do_something(struct world *world) {
 
 /* --- the follower --------------------------------------------------------------------------------------- */
 
+static void renew(struct world *world, size_t v, bool is_head) {
+  struct pwi_entry entry = entry_at(v);
+  entry.incarnation = is_head ? ++world->loaded[v] : ++world->follows[v];
+  assert_int_equal(pwi_shard_renew(is_head ? world->head : world->follower, &entry), PAWL_OK);
+  for (uint64_t s = 1; s <= SENDERS && is_head; s++) world->sent[s][v] = 0;
+  world->loads += is_head;
+}
+
+/* The news of a load reach the head and the follower at any time, one after the other. */
+static void load_some(struct world *world) {
+  size_t v = (size_t)below(world, VECTORS);
+  bool is_next = world->loaded[v] == world->follows[v];
+  renew(world, v, is_next ? below(world, 2) == 0 : world->loaded[v] < world->follows[v]);
+}
+
+/* The follower gets the news that the head has. */
+static void catch_up(struct world *world) {
+  for (size_t v = 0; v < VECTORS; v++)
+    if (world->follows[v] < world->loaded[v]) renew(world, v, false);
+  world->late++;
+}
+
 /* The follower applies the change on these positions. If the list is unknown, it gets the keys. */
 static void follow(struct world *world, struct pawl_range positions) {
   struct pwi_outcome outcome;
   struct pwi_change change = world->change;
   if (!world->has_change) return;
   pwi_shard_follow(world->follower, &change, positions, &outcome);
+  if (world->are_loaded && outcome.status == PAWL_NOT_FOUND) { /* the change waits for the catalogue */
+    catch_up(world);
+    pwi_shard_follow(world->follower, &change, positions, &outcome);
+  }
   if (outcome.code == PWI_CODE_WANTED) {
     assert_int_equal(change.request.terms.keys, PWI_KEYS_SIGNED);
     change.request.terms.keys = PWI_KEYS_LIST;
@@ -265,7 +294,12 @@ static bool copy_chunk(struct world *world, struct pwi_copying *copying, struct 
   pwi_writer_reset(writer);
   assert_int_equal(pwi_shard_copy(world->head, copying, (size_t)(50 + below(world, 3000)), writer, &more), PAWL_OK);
   if (!more) return false;
-  assert_int_equal(pwi_shard_take(world->follower, writer->data, writer->size), PAWL_OK);
+  pawl_status status = pwi_shard_take(world->follower, writer->data, writer->size);
+  if (world->are_loaded && status == PAWL_CANCELLED) {
+    catch_up(world);
+    status = pwi_shard_take(world->follower, writer->data, writer->size);
+  }
+  assert_int_equal(status, PAWL_OK);
   world->chunks++;
   return true;
 }
@@ -282,6 +316,7 @@ static void fill(struct world *world, struct pawl_range positions) {
       do_something(world);
       follow(world, positions);
     }
+    if (world->are_loaded && below(world, 4) == 0) load_some(world);
     more = copy_chunk(world, &copying, &writer);
   }
   assert_int_equal(pwi_shard_stage_rest(world->follower, positions), PAWL_OK);
@@ -313,6 +348,33 @@ static void test_a_follower_that_is_filled_meanwhile_equals_the_head(void **stat
   }
   print_message("chunks %zu refusals %zu\n", chunks, refusals);
   assert_true(chunks > 500 && refusals > 100);
+  test_free(world);
+}
+
+/* Chunks and changes name their incarnation, so a fill goes on when vectors are loaded. */
+static void test_a_follower_that_is_filled_while_vectors_are_loaded_equals_the_head(void **state) {
+  (void)state;
+  struct world *world = test_malloc(sizeof *world);
+  size_t loads = 0, late = 0;
+  for (uint64_t seed = 1; seed <= 60; seed++) {
+    print_message("seed %llu\n", (unsigned long long)seed);
+    start(world, seed, UINT64_MAX, false);
+    world->are_loaded = true;
+    for (int i = 0; i < 60; i++) do_something(world);
+    fill(world, WHOLE_RING);
+    for (size_t v = 0; v < VECTORS; v++)
+      if (world->follows[v] != world->loaded[v]) renew(world, v, world->loaded[v] < world->follows[v]);
+    assert_equal(world);
+    for (int i = 0; i < 50; i++) {
+      do_something(world);
+      follow_in_pieces(world);
+      assert_equal(world);
+    }
+    loads += world->loads, late += world->late;
+    stop(world);
+  }
+  print_message("loads %zu late %zu\n", loads, late);
+  assert_true(loads > 100 && late > 20);
   test_free(world);
 }
 
@@ -483,6 +545,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_follower_equals_the_head_after_every_change),
       cmocka_unit_test(test_a_follower_that_is_filled_meanwhile_equals_the_head),
+      cmocka_unit_test(test_a_follower_that_is_filled_while_vectors_are_loaded_equals_the_head),
       cmocka_unit_test(test_a_filling_that_is_broken_off_begins_anew),
       cmocka_unit_test(test_a_follower_keeps_the_times_of_senders_that_are_newer_than_its_membership),
       cmocka_unit_test(test_a_vector_that_is_opened_after_the_last_chunk_has_its_times_all_the_same),
