@@ -498,6 +498,53 @@ static void test_a_retired_client_reads_again_under_its_new_id(void **state) {
   stop_scene(&scene);
 }
 
+/* The pull names no push any more, so it must not overtake the push that is sent again. */
+static void test_a_read_follows_a_push_that_is_sent_again_under_the_new_id(void **state) {
+  START;
+  static const uint8_t nothing[8];
+  struct call first, second;
+  bring_up(&scene, 1);
+  push(&scene, &first, 0, 10);
+  pull(&scene, &second, 0, 10);
+  struct client_part *a = scene.flow->first, *b = a->next;
+  answer(&scene, a, PWI_CODE_RETIRED);
+  answer(&scene, b, PWI_CODE_RETIRED);
+  renew(&scene, 8);
+  answer_number(&scene, 1, number_of(a), (struct pwi_outcome){.code = PWI_CODE_OK}, nothing, sizeof nothing, NULL, 0);
+  assert_int_equal(scene.client->renewal, RENEWAL_NONE);
+  assert_int_equal(a->state, PART_SENT);
+  assert_int_equal(b->prior, 0);
+  assert_int_equal(b->state, PART_BLOCKED);
+  answer(&scene, a, PWI_CODE_NOT_HERE);
+  assert_int_equal(b->state, PART_BLOCKED);
+  wait_for_timer(&scene);
+  answer(&scene, a, PWI_CODE_OK);
+  assert_over(&first, PAWL_OK);
+  assert_int_equal(b->state, PART_SENT);
+  answer(&scene, b, PWI_CODE_OK);
+  assert_over(&second, PAWL_OK);
+  stop_scene(&scene);
+}
+
+/* The manager has retired the client, and a server that does not know it yet answers the push. */
+static void test_an_answer_to_a_push_is_no_answer_to_the_question_about_it(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  push(&scene, &call, 0, 10);
+  struct client_part *part = scene.flow->first;
+  uint64_t old = number_of(part);
+  pwi_client_retired(scene.client);
+  renew(&scene, 8);
+  assert_true(part->is_collecting);
+  answer_number(&scene, 1, old, (struct pwi_outcome){.code = PWI_CODE_OK}, NULL, 0, NULL, 0);
+  assert_true(part->is_collecting);
+  assert_int_equal(part->state, PART_SENT);
+  assert_int_equal(call.finished, 0);
+  assert_int_equal(scene.net.closed_count, 0); /* the answer is not taken for a broken one */
+  stop_scene(&scene);
+}
+
 static void test_a_part_that_took_effect_in_one_piece_is_cut(void **state) {
   START;
   struct call call;
@@ -601,6 +648,8 @@ int main(void) {
       T(the_rest_of_a_change_is_asked_for_under_the_same_number),
       T(a_retired_client_asks_what_became_of_a_part),
       T(a_retired_client_reads_again_under_its_new_id),
+      T(a_read_follows_a_push_that_is_sent_again_under_the_new_id),
+      T(an_answer_to_a_push_is_no_answer_to_the_question_about_it),
       T(a_part_that_took_effect_in_one_piece_is_cut),
       T(a_renewal_ends_although_the_vector_of_a_part_is_gone),
       T(a_renewal_ends_although_a_part_cannot_be_collected),
