@@ -1,6 +1,6 @@
 /* A server that the manager does not reach lacks news that clients have. It sends requests away that it could
  * answer wrongly: barriers and aggregates of a group that has a new member, pushes of a client and requests for a
- * vector that it does not know. */
+ * vector that it does not know. A client that lacks a view pushes by other arcs than its group. */
 #include "base/cursor.h"
 #include "base/testing.h"
 #include "cluster.h"
@@ -51,7 +51,7 @@ static void begin_member(struct member *member, const char *name, uint32_t size)
 }
 
 static void begin(uint64_t seed) {
-  struct pwi_cluster_config config = {.seed = seed, .processes = 1, .shards = 1, .points = 1};
+  struct pwi_cluster_config config = {.seed = seed, .processes = 1, .shards = 1, .points = 1, .late = 1};
   cluster_open(&cluster, &config);
   for (uint32_t i = 0; i < MEMBERS; i++) {
     char name[16];
@@ -166,6 +166,36 @@ static void test_a_server_without_the_newest_membership_lets_nobody_pass(void **
   }
 }
 
+static bool has_one_arc(void *member) {
+  return pwi_client_view(((struct member *)member)->client.client)->arc_count < 2;
+}
+
+/* The server is about to fill another one with a part of its arc. One member lacks the view that divides the arc, so
+ * its push names keys of both parts. It must not be applied apart from the push of the other member. */
+static void test_an_aggregate_waits_for_a_member_that_lacks_the_view(void **state) {
+  (void)state;
+  begin(1);
+  struct pwi_sim_node server = cluster.servers[0].node, target = cluster.servers[1].node;
+  assert_true(has_one_arc(&members[0]));
+  part_from_manager(members[0].client.node, true);
+  pwi_sim_cut(cluster.sim, server, target);
+  pwi_sim_cut(cluster.sim, target, server);
+  cluster_start_late(&cluster, 0);
+  cluster_run_while(&cluster, has_one_arc, &members[1], 10 * PWI_SIM_SECOND);
+  share(&members[1]);
+  cluster_run_for(&cluster, 50 * MS);
+  share(&members[0]);
+  cluster_run_for(&cluster, 50 * MS);
+  assert_true(has_one_arc(&members[0]));
+  assert_false(members[0].has_shared || members[1].has_shared);
+  assert_int_equal(sum(), 0);
+  part_from_manager(members[0].client.node, false);
+  for (uint32_t i = 0; i < MEMBERS; i++)
+    cluster_run_while(&cluster, is_false, &members[i].has_shared, 60 * PWI_SIM_SECOND);
+  assert_int_equal(sum(), MEMBERS);
+  pwi_cluster_close(&cluster);
+}
+
 static bool has_no_retirement(void *member) {
   return pwi_cluster_client_figures(&((struct member *)member)->client).retirements == 0;
 }
@@ -201,6 +231,7 @@ int main(void) {
       cmocka_unit_test(test_a_server_without_the_newest_membership_lets_nobody_pass),
       cmocka_unit_test(test_an_aggregate_waits_for_a_member_that_the_server_does_not_know),
       cmocka_unit_test(test_a_push_to_a_vector_that_the_server_does_not_know_waits),
+      cmocka_unit_test(test_an_aggregate_waits_for_a_member_that_lacks_the_view),
       cmocka_unit_test(test_a_client_that_joins_again_is_not_taken_for_a_retired_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
