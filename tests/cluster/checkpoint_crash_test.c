@@ -2,6 +2,8 @@
  * all, earlier checkpoints and files of the user stay, and the next save removes the remains. */
 #include "base/testing.h"
 #include "saving.h"
+#include "server/saving.h"
+#include "store/archive.h"
 
 /* --- a disk that stops at a given step ------------------------------------------------------------------ */
 
@@ -157,6 +159,57 @@ static void test_a_disk_may_be_full_at_any_step(void **state) {
   assert_true(step > 12);
 }
 
+/* --- what a server has reported -------------------------------------------------------------------------- */
+
+static char files_of[PWI_CLUSTER_SERVERS][PWI_SAVE_FOLDER_SIZE + PWI_CHECKPOINT_NAME_MAX + 2];
+static const char *reported;
+
+/* No server has finished its file. */
+static bool has_nobody_reported(void *context) {
+  const struct saving_scene *scene = context;
+  for (size_t i = 0; i < scene->cluster.server_count; i++) {
+    const struct pwi_server *server = scene->cluster.servers[i].server;
+    if (server && server->saving)
+      snprintf(files_of[i], sizeof files_of[i], "%s/%s", server->saving->order.folder, server->saving->order.file);
+    else if (files_of[i][0])
+      reported = files_of[i];
+  }
+  return !reported;
+}
+
+static void assert_whole(struct pwi_files *files, const char *path) {
+  struct pwi_archive_record record;
+  struct pwi_archive_reader *reader;
+  struct pwi_file *file;
+  if (pwi_files_open(files, path, PWI_OPEN_READ, &file)) fail_msg("%s is gone", path);
+  assert_int_equal(pwi_archive_open(file, &reader), PAWL_OK);
+  do assert_int_equal(pwi_archive_next(reader, &record), PAWL_OK);
+  while (record.kind != PWI_ARCHIVE_END);
+  pwi_archive_close(reader);
+  pwi_file_close(file);
+}
+
+/* The manager syncs the folder, too, before it gives the checkpoint its name. It may see the folder through another
+ * machine, so a server does not leave this to the manager. */
+static void test_a_file_that_a_server_has_reported_survives_a_power_failure(void **state) {
+  (void)state;
+  for (uint64_t seed = 81; seed <= 90; seed++) {
+    struct saving_scene scene;
+    saving_open(&scene, seed, 2, 1);
+    assert_int_equal(saving_push_all(&scene), PAWL_OK);
+    memset(files_of, 0, sizeof files_of);
+    reported = NULL;
+    assert_int_equal(saving_ask(&scene, "new", false, 0), PAWL_OK);
+    cluster_run_while(&scene.cluster, has_nobody_reported, &scene, 60 * PWI_SIM_SECOND);
+    pwi_sim_disk_power_off(scene.disk_queue.disk);
+    pwi_cluster_close(&scene.cluster);
+    pwi_sim_disk_crash(scene.disk_queue.disk);
+    pwi_sim_disk_power_on(scene.disk_queue.disk);
+    assert_whole(pwi_sim_disk_files(scene.disk_queue.disk), reported);
+    pwi_sim_disk_destroy(scene.disk_queue.disk);
+  }
+}
+
 /* A name that is in use is refused, and nothing is written. */
 static void test_names_that_are_taken_are_refused(void **state) {
   (void)state;
@@ -186,6 +239,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_power_may_fail_between_any_two_steps),
       cmocka_unit_test(test_a_disk_may_be_full_at_any_step),
+      cmocka_unit_test(test_a_file_that_a_server_has_reported_survives_a_power_failure),
       cmocka_unit_test(test_names_that_are_taken_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
