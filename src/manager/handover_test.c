@@ -1,5 +1,5 @@
-/* Handovers: the old head reports that all members are equal, and the next view names another head. Every view
- * that the manager writes is checked (manager/watching.h). */
+/* Handovers: the old head reports that all members are equal, and the next view names another head. Every
+ * view that the manager writes is checked (manager/watching.h). */
 #include "base/testing.h"
 #include "sim/sim.h"
 
@@ -168,8 +168,9 @@ static void test_a_filled_member_without_a_link_is_not_admitted(void **state) {
   world_close(&world);
 }
 
-/* Two handovers begin with one view. One is reported, and its head loses its link and is back before the other is
- * reported. Meanwhile the head takes no requests (server.chain_fill), so the next view may name another head. */
+/* Two handovers begin with one view. One is reported, and its head loses its link and is back before the
+ * other is reported. Meanwhile the head takes no requests (server.chain_fill), so the next view may name
+ * another head. */
 static void test_a_handover_that_was_reported_outlives_the_link_of_the_head(void **state) {
   (void)state;
   open_chains(&world, 75, 1, 6);

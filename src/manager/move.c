@@ -94,8 +94,8 @@ void pwi_manager_moved(struct pwi_manager *manager, struct manager_peer *peer, c
   pwi_manager_moves_poke(manager);
 }
 
-/* A handover that has been carried out stands even if the link of its source goes down: a head that has reported it
- * takes no requests until the next view, or until the manager cancels the order. */
+/* A handover that has been carried out stands even if the link of its source goes down: a head that has
+ * reported it takes no requests until the next view, or until the manager cancels the order. */
 void pwi_manager_moves_lost(struct pwi_manager *manager, uint64_t id, bool as_source) {
   for (size_t i = 0; i < manager->move_count; i++) {
     struct chain_move *move = &manager->moves[i];

@@ -35,7 +35,7 @@ struct world {
   uint64_t tasks[SENDERS + 1], ticks[SENDERS + 1];
   uint64_t sent[SENDERS + 1][VECTORS + 1]; /* the last task sent to all of a vector; the group comes last */
   size_t rows, refusals, turns, wanted, chunks, loads, late;
-  bool are_loaded;                  /* vectors are loaded from a checkpoint while the follower is filled */
+  bool are_loaded;                            /* vectors are loaded from a checkpoint while the follower is filled */
   uint32_t loaded[VECTORS], follows[VECTORS]; /* incarnations of the head and of the follower */
 
   /* The last change, as it goes down the chain. */

@@ -170,8 +170,8 @@ static bool has_one_arc(void *member) {
   return pwi_client_view(((struct member *)member)->client.client)->arc_count < 2;
 }
 
-/* The server is about to fill another one with a part of its arc. One member lacks the view that divides the arc, so
- * its push names keys of both parts. It must not be applied apart from the push of the other member. */
+/* The server is about to fill another one with a part of its arc. One member lacks the view that divides the
+ * arc, so its push names keys of both parts. It must not be applied without the push of the other. */
 static void test_an_aggregate_waits_for_a_member_that_lacks_the_view(void **state) {
   (void)state;
   begin(1);
@@ -200,8 +200,8 @@ static bool has_no_retirement(void *member) {
   return pwi_cluster_client_figures(&((struct member *)member)->client).retirements == 0;
 }
 
-/* A client is retired and joins again. Its new id reaches it before the membership with that id does, and it has a
- * push for a server that lacks this membership, too. */
+/* A client is retired and joins again. Its new id reaches it before the membership with that id does, and it
+ * has a push for a server that lacks this membership, too. */
 static void test_a_client_that_joins_again_is_not_taken_for_a_retired_one(void **state) {
   (void)state;
   struct pwi_where where = {.keys = &key, .count = 1};

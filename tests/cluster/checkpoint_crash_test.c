@@ -159,7 +159,7 @@ static void test_a_disk_may_be_full_at_any_step(void **state) {
   assert_true(step > 12);
 }
 
-/* --- what a server has reported -------------------------------------------------------------------------- */
+/* --- what a server has reported ------------------------------------------------------------------------- */
 
 static char files_of[PWI_CLUSTER_SERVERS][PWI_SAVE_FOLDER_SIZE + PWI_CHECKPOINT_NAME_MAX + 2];
 static const char *reported;
@@ -189,8 +189,8 @@ static void assert_whole(struct pwi_files *files, const char *path) {
   pwi_file_close(file);
 }
 
-/* The manager syncs the folder, too, before it gives the checkpoint its name. It may see the folder through another
- * machine, so a server does not leave this to the manager. */
+/* The manager syncs the folder, too, before it gives the checkpoint its name. It may see the folder through
+ * another machine, so a server does not leave this to the manager. */
 static void test_a_file_that_a_server_has_reported_survives_a_power_failure(void **state) {
   (void)state;
   for (uint64_t seed = 81; seed <= 90; seed++) {

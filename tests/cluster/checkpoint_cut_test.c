@@ -3,6 +3,7 @@
 #include "base/hash.h"
 #include "base/testing.h"
 #include "saving.h"
+#include "server/saving.h"
 
 /* A vector of four chunks. The rate of saving holds up all but the first two. */
 #define BIG_KEYS 120000
@@ -153,11 +154,124 @@ static void test_a_push_that_is_lost_with_its_head_is_in_no_checkpoint(void **st
   saving_close(&scene);
 }
 
+/* --- a head that loses the arc and gets it back --------------------------------------------------------- */
+
+#define LARGE_WIDTH (2 * SAVING_WIDTH)
+
+/* Each of two servers saves four chunks of it. */
+static const struct pawl_vector_options large = {.type = PAWL_I64,
+                                                 .width = LARGE_WIDTH,
+                                                 .size = BIG_KEYS,
+                                                 .placement = PAWL_PLACE_ORDERED,
+                                                 .layout = PAWL_LAYOUT_DENSE};
+
+static struct pwi_cluster_server *head, *tail; /* of the first arc */
+
+static struct pwi_cluster_server *server_of(uint64_t node) {
+  for (size_t i = 0; i < scene.cluster.server_count; i++) {
+    struct pwi_server_state state;
+    if (!scene.cluster.servers[i].server) continue;
+    pwi_server_state(scene.cluster.servers[i].server, &state);
+    if (state.node == node) return &scene.cluster.servers[i];
+  }
+  fail();
+  return NULL;
+}
+
+static void open_large(uint64_t seed) {
+  static int64_t values[BIG_KEYS * LARGE_WIDTH];
+  saving_open_disk(&scene, seed);
+  scene.points = 1;
+  saving_open_cluster(&scene, seed, 2, 1);
+  flow = cluster_vector(&scene.client, "test/large", &large);
+  for (size_t i = 0; i < (size_t)BIG_KEYS * LARGE_WIDTH; i++)
+    values[i] = i / LARGE_WIDTH == FIRST ? 0 : (int64_t)(pwi_mix64(i) >> 1);
+  assert_int_equal(cluster_call(&scene.client, flow, PWI_REQUEST_PUSH, &(struct pwi_where){0}, values, NULL, NULL),
+                   PAWL_OK);
+  const struct pwi_arc *arc = &pwi_client_view(scene.client.client)->arcs[0];
+  assert_int_equal(pwi_arc_full(arc), 2);
+  head = server_of(arc->chain[0].node.id);
+  tail = server_of(arc->chain[1].node.id);
+}
+
+static struct pwi_chain *first_chain(const struct pwi_cluster_server *server) {
+  return pwi_chains_find(&server->server->chains, 0);
+}
+
+static void part(bool is_parted) {
+  (is_parted ? pwi_sim_cut : pwi_sim_mend)(scene.cluster.sim, head->node, tail->node);
+  (is_parted ? pwi_sim_cut : pwi_sim_mend)(scene.cluster.sim, tail->node, head->node);
+}
+
+/* The head has not copied as much as the rate permits. */
+static bool is_copying(void *context) {
+  (void)context;
+  const struct server_saving *saving = head->server->saving;
+  return !saving || pwi_sheets_wait_ns(saving) == 0;
+}
+
+static bool has_the_arc(void *context) {
+  (void)context;
+  return first_chain(head) && first_chain(head)->is_head;
+}
+
+static bool lacks_the_arc(void *context) { return !has_the_arc(context); }
+
+/* Orders the first arc to the server that was its head. */
+static void move_back(struct pawl_range positions) {
+  struct pwi_server_state state;
+  struct pwi_writer writer = {0};
+  pwi_server_state(head->server, &state);
+  pwi_write_u64(&writer, positions.begin);
+  pwi_write_u64(&writer, positions.end);
+  pwi_write_u64(&writer, state.node);
+  assert_int_equal(cluster_ask(&scene.other, PWI_ASK_MOVE, &writer), PAWL_OK);
+  pwi_writer_fini(&writer);
+}
+
+/* The head takes a push that its replica does not get, copies the row, and gives the arc up for lack of
+ * memory. So the push is lost, and the client is gone. The arc comes back to the same head before it copies
+ * more. */
+static void test_a_push_that_is_lost_while_its_head_saves_is_in_no_checkpoint(void **state) {
+  (void)state;
+  const int64_t ones[LARGE_WIDTH] = {1, 1, 1, 1, 1, 1, 1, 1};
+  int64_t row[LARGE_WIDTH];
+  uint64_t key = FIRST;
+  struct pwi_where where = {.keys = &key, .count = 1};
+  struct pwi_task task = {0};
+  open_large(731);
+  struct pawl_range positions = first_chain(head)->positions;
+  assert_int_equal(cluster_ask(&scene.other, PWI_ASK_SYNC, NULL), PAWL_OK);
+  struct pwi_flow *others = cluster_open_vector(&scene.other, "test/large", 0);
+  part(true);
+  assert_int_equal(pwi_client_start(scene.client.client, &task, flow, PWI_REQUEST_PUSH, &where, ones, NULL), PAWL_OK);
+  cluster_run_for(&scene.cluster, 20 * MS);
+  assert_int_equal(saving_ask(&scene, "after", false, RATE), PAWL_OK);
+  cluster_run_while(&scene.cluster, is_copying, NULL, PWI_SIM_SECOND);
+  const struct server_saving *saving = head->server->saving;
+  uint64_t given = saving->given;
+  pwi_sim_kill(scene.cluster.sim, scene.client.node);
+  head->server->chains.starve(head->server->chains.context, first_chain(head));
+  cluster_run_while(&scene.cluster, has_the_arc, NULL, PWI_SIM_SECOND);
+  part(false);
+  move_back(positions);
+  cluster_run_while(&scene.cluster, lacks_the_arc, NULL, 10 * PWI_SIM_SECOND);
+  assert_true(head->server->saving == saving && saving->given == given);
+  cluster_run_while(&scene.cluster, saving_is_going, &scene, 60 * PWI_SIM_SECOND);
+  assert_true(saving_status_says(&scene, "\"state\":\"saved\""));
+  read_ends("after");
+  assert_int_equal(cluster_call(&scene.other, others, PWI_REQUEST_PULL, &where, NULL, row, NULL), PAWL_OK);
+  assert_int_equal(row[0], 0);
+  assert_int_equal(big_found[0], 0);
+  saving_close(&scene);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_vector_that_is_loaded_meanwhile_fails_the_checkpoint),
       cmocka_unit_test(test_rows_of_a_large_arc_are_of_one_moment),
       cmocka_unit_test(test_a_push_that_is_lost_with_its_head_is_in_no_checkpoint),
+      cmocka_unit_test(test_a_push_that_is_lost_while_its_head_saves_is_in_no_checkpoint),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -190,8 +190,8 @@ static void test_what_a_sender_did_is_told_to_nobody_else(void **state) {
   close_scene();
 }
 
-/* A client has two ids with the same key, as if it had joined again before the first one is retired. Until then the
- * pushes under the first one are not final. */
+/* A client has two ids with the same key, as if it had joined again before the first one is retired. Until
+ * then the pushes under the first one are not final. */
 static void test_what_a_live_sender_did_is_not_told(void **state) {
   (void)state;
   struct pwi_cluster_client honest;
