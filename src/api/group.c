@@ -16,7 +16,14 @@ struct pwi_flow *pwi_group_flow(const struct pawl_group *group) {
 
 const char *pwi_group_name(const struct pawl_group *group) { return group->name; }
 
-void pwi_group_free(struct pwi_owned *owned) { pwi_free((struct pawl_group *)owned); }
+void pwi_group_free(struct pwi_owned *owned) {
+  struct pawl_group *group = (struct pawl_group *)owned;
+  for (struct pwi_lapser_name *name = group->lapser_names, *next; name; name = next) {
+    next = name->next;
+    pwi_free(name);
+  }
+  pwi_free(group);
+}
 
 /* --- joining -------------------------------------------------------------------------------------------- */
 
@@ -175,7 +182,7 @@ pawl_status pawl_group_join(struct pawl_session *session, const char *name, uint
 
 static void discard(struct pawl_group *group) {
   pwi_owned_remove(&group->owned);
-  pwi_free(group);
+  pwi_group_free(&group->owned);
 }
 
 static void has_left(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {

@@ -15,6 +15,14 @@
 
 struct pawl_peers;
 
+/* A name of contexts of <pawl/lapser.h>: how many were opened under it, one after the other. */
+struct pwi_lapser_name {
+  struct pwi_lapser_name *next;
+  uint32_t opened;
+  bool is_open;
+  char name[];
+};
+
 struct pawl_group {
   struct pwi_owned owned; /* must be first */
   struct pawl_session *session;
@@ -27,6 +35,7 @@ struct pawl_group {
   bool is_left;      /* the manager has answered */
   bool is_abandoned; /* the handle is freed: free the struct when the answer comes */
   struct pwi_asking leaving;
+  struct pwi_lapser_name *lapser_names;
 };
 
 /* Makes a handle and asks the manager to add this session. Free it with pawl_group_leave. Sets
