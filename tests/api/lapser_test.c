@@ -445,7 +445,7 @@ static void *run_reopening(void *context) {
   struct member *member = context;
   uint64_t index = (uint64_t)(member - members), value;
   pawl_status status = PAWL_OK;
-  for (uint64_t round = 0; round < 25 && !status; round++) {
+  for (uint64_t round = 0; round < 10 && !status; round++) {
     uint64_t mine = (index + round) % member_count, other = (mine + 1) % member_count;
     member->size = 8 + round % 3 * 8;
     status = pawl_lapser_open(&member->options, 3, member->size, &mine, 1, &other, 1, 0, &member->lapser);
