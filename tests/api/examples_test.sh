@@ -36,6 +36,7 @@ run reduce -- 'worker 3: y = 3.0 x -1.0'
 run collective -- 'worker 3: y = 3.0 x -1.0, went on'
 run collective -- 'the models of the others are the same, bit by bit'
 run items -- '4 workers, 300 iterations: the numbers are equal'
+run lapser -- '1 processes, 60 iterations: the largest error is 0.000000'
 run optimiser -- 'y = 2.00 + 3.00 x1 + -1.00 x2'
 run group_push -- '4 workers, 20 rounds: w is 2.500'
 run after -- '1 + 2 + 3 + 4 + 5 is 15'
@@ -104,5 +105,21 @@ alone=$("$PAWL_BUILD/examples/logistic" "$folder/data.svm" | sed -n 's/^iteratio
 if [ -z "$alone" ] || ! cat "$folder/one" "$folder/two" | grep -q "^iteration 29: objective $alone"; then
   echo "two workers do not find what one finds, $alone:"
   cat "$folder/one" "$folder/two"
+  exit 1
+fi
+
+# The processes of a program that was written for Lapser find one another by the environment, and use no servers.
+export PAWL_ADDRESS="$address" PAWL_LAPSER_MEMBERS=3 PAWL_LAPSER_GROUP=examples/lapser
+"$PAWL_BUILD/examples/lapser" >"$folder/one" 2>&1 &
+first=$!
+"$PAWL_BUILD/examples/lapser" >"$folder/two" 2>&1 &
+second=$!
+"$PAWL_BUILD/examples/lapser" >"$folder/three" 2>&1 || good=no
+wait "$first" || good=no
+wait "$second" || good=no
+if [ -n "${good:-}" ] ||
+  ! cat "$folder/one" "$folder/two" "$folder/three" | grep -qF '3 processes, 60 iterations: the largest error is 0.000000'; then
+  echo "three processes of examples/lapser should find what one finds:"
+  cat "$folder/one" "$folder/two" "$folder/three"
   exit 1
 fi

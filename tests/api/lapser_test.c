@@ -1,5 +1,5 @@
-/* Contexts of <pawl/lapser.h> between sessions: lists of keys, zeros at clock 0, short values, slack, what is refused, many
- * contexts at once, closing together.
+/* Contexts of <pawl/lapser.h> between sessions: lists of keys, zeros at clock 0, short values, slack, what is
+ * refused, many contexts at once, closing together.
  *
  * cost: 10
  */
@@ -383,7 +383,8 @@ struct job {
   pawl_status status;
 };
 
-/* Context c has items of 8 (c + 1) bytes; member m produces the keys m, m + 2, …, and reads those of the other one. */
+/* Context c has items of 8 (c + 1) bytes; member m produces the keys m, m + 2, …, and reads those of the
+ * other one. */
 static pawl_status iterate(const struct job *job, struct pawl_lapser *lapser, uint64_t first, uint64_t second) {
   size_t size = 8 * (job->index + 1);
   uint64_t value[CONTEXTS] = {0};
@@ -460,7 +461,8 @@ static void *run_reopening(void *context) {
   return NULL;
 }
 
-/* Each time with other sizes and other producers: nobody meets the context that another one is about to close. */
+/* Each time with other sizes and other producers: nobody meets the context that another one is about to
+ * close. */
 static void test_a_context_is_opened_again_under_its_name(void **state) {
   (void)state;
   for (size_t k = 0; k < KINDS; k++) {

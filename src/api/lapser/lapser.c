@@ -1,12 +1,13 @@
 /* Contexts of <pawl/lapser.h>: items with the arguments and the promises of Lapser (the thesis, 3.1).
  *
- * Lists of keys come in any order, and become runs. Values may be shorter than the items. An item begins as zeros of clock
- * 0 (3.2.3), without anybody sending zeros: a reader that has no version makes them itself. A get waits without a deadline,
- * but not for a producer that is lost.
+ * Lists of keys come in any order, and become runs. Values may be shorter than the items. An item begins
+ * as zeros of clock 0 (3.2.3), without anybody sending zeros: a reader that has no version makes them
+ * itself. A get waits without a deadline, but not for a producer that is lost.
  *
- * Members close a context together, by a barrier, because a producer that is gone cannot be read any more. A program may
- * open a context again under the same name while another member is still about to close the old one. Members count the
- * contexts of each name, and items and collectives have the number in their names, so that the two never meet. */
+ * Members close a context together, by a barrier, because a producer that is gone cannot be read any more.
+ * A program may open a context again under the same name while another member is still about to close the
+ * old one. Members count the contexts of each name, and items and collectives have the number in their
+ * names, so that the two never meet. */
 #include "api/lapser/lapser.h"
 
 #include <inttypes.h>
@@ -293,8 +294,9 @@ pawl_status pawl_lapser_set(struct pawl_lapser *lapser, uint64_t key, const void
 /* Without a version, or without a producer. */
 static bool can_wait(pawl_status status) { return status == PAWL_TIMED_OUT || status == PAWL_NODE_GONE; }
 
-/* Waits in slices, because a get learns only at its deadline that the producer is lost. A producer that was declared dead
- * by mistake comes back within `lost_ns`. Without a whole slice the session is over: then nobody comes back. */
+/* Waits in slices, because a get learns only at its deadline that the producer is lost. A producer that
+ * was declared dead by mistake comes back within `lost_ns`. Without a whole slice the session is over:
+ * then nobody comes back. */
 static pawl_status get_whole(struct pawl_lapser *lapser, uint64_t key, void *whole, uint64_t clock, uint64_t slack) {
   int64_t slice = least(SLICE_NS, lapser->get_ns), lost = INT64_MAX, began, now;
   pawl_status status = pawl_items_get(lapser->items, key, clock, slack, slice, whole, NULL);
@@ -347,8 +349,8 @@ pawl_status pawl_lapser_get(struct pawl_lapser *lapser, uint64_t key, void *valu
 
 /* --- closing --------------------------------------------------------------------------------------------- */
 
-/* A member of the group does not have the context open: it could not open it, or gave up waiting for this one. Members in
- * the barrier have it open. */
+/* A member of the group does not have the context open: it could not open it, or gave up waiting for this
+ * one. Members in the barrier have it open. */
 static bool lacks_a_member(const struct pawl_lapser *lapser) {
   struct pawl_items_state state;
   pawl_items_state(lapser->items, &state);
@@ -372,8 +374,8 @@ static pawl_status meet(struct pawl_lapser *lapser, struct pawl_collective *coll
   }
 }
 
-/* After a loss the remaining members begin anew. One that has just left the barrier does not come, so they do not wait
- * long. */
+/* After a loss the remaining members begin anew. One that has just left the barrier does not come, so they
+ * do not wait long. */
 static pawl_status meet_all(struct pawl_lapser *lapser) {
   struct pawl_collective *collective = NULL;
   int64_t deadline = pwi_host_after(lapser->close_ns);

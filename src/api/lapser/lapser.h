@@ -9,8 +9,8 @@
 /* The options of lapser_init: defaults, and the environment. PAWL_INVALID. */
 PAWL_MUST_USE pawl_status pwi_lapser_environment(struct pawl_lapser_options *options_out);
 
-/* Joins the group of the program if this process has not done so yet, and waits until all processes are there. Until
- * pwi_lapser_release the process stays in it. Failures as pawl_lapser_rank. */
+/* Joins the group of the program if this process has not done so yet, and waits until all processes are
+ * there. Until pwi_lapser_release the process stays in it. Failures as pawl_lapser_rank. */
 PAWL_MUST_USE pawl_status pwi_lapser_retain(int64_t deadline, struct pawl_peers **peers_out);
 void pwi_lapser_release(void);
 

@@ -1,5 +1,5 @@
-/* The processes of a program that was written for Lapser: their group, from the environment or by pawl_lapser_join, and the
- * one context of lapser_init. */
+/* The processes of a program that was written for Lapser: their group, from the environment or by
+ * pawl_lapser_join, and the one context of lapser_init. */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -129,8 +129,8 @@ static void leave(void) {
   program.has_rank = false;
 }
 
-/* So that a run which follows closely does not find the members of this one. With a context open other threads may be in
- * calls, and the session is only stopped (api/parking.h), which happens after this. */
+/* So that a run which follows closely does not find the members of this one. With a context open other
+ * threads may be in calls, and the session is only stopped (api/parking.h), which happens after this. */
 static void leave_at_exit(void) {
   if (pthread_mutex_trylock(&mutex)) return;
   if (has_joined() && program.is_own && program.uses == 0) leave();
@@ -194,7 +194,8 @@ pawl_status pawl_lapser_leave(void) {
   return status;
 }
 
-/* A group that was complete may lack members again: those of a run before, or a process that was restarted. */
+/* A group that was complete may lack members again: those of a run before, or a process that was
+ * restarted. */
 static pawl_status await_members(struct pawl_peers *peers, uint32_t members, int64_t deadline) {
   struct pawl_peers_state state;
   pawl_status status = pawl_peers_await(peers, 0, pwi_lapser_left(deadline));
