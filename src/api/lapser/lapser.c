@@ -10,6 +10,7 @@
  * names, so that the two never meet. */
 #include "api/lapser/lapser.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +31,8 @@
 #define SHORT 1024                     /* items up to this size are widened on the stack */
 
 #define LONGEST_NAME (sizeof PREFIX - 1 + PAWL_LAPSER_NAME_MAX + DIGITS)
-_Static_assert(LONGEST_NAME <= PAWL_ITEMS_NAME_MAX, "names of items fit");
-_Static_assert(LONGEST_NAME <= PAWL_COLLECTIVE_NAME_MAX, "names of collectives fit");
+static_assert(LONGEST_NAME <= PAWL_ITEMS_NAME_MAX, "names of items fit");
+static_assert(LONGEST_NAME <= PAWL_COLLECTIVE_NAME_MAX, "names of collectives fit");
 
 struct pawl_lapser {
   struct pawl_items *items;
