@@ -1,8 +1,5 @@
 /* <pawl/lapser.h> between processes: the flow of a program that was written for Lapser, started by variables
- * of the environment; misuse of the one context; producers that are killed, replaced, or exit.
- *
- * cost: 15
- */
+ * of the environment; misuse of the one context; producers that are killed, replaced, or exit. */
 #include "peers_scene.h"
 
 #include "landing.h"

@@ -1,8 +1,5 @@
 /* Contexts of <pawl/lapser.h> between sessions: lists of keys, zeros at clock 0, short values, slack, what is
- * refused, many contexts at once, closing together.
- *
- * cost: 10
- */
+ * refused, many contexts at once, closing together. */
 #include "peers_scene.h"
 
 #include "landing.h"
