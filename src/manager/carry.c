@@ -5,7 +5,6 @@
 #include "protocol/planted.h"
 
 #define ATTEMPTS_MAX 5
-#define HANDOVER_NS INT64_C(300000000) /* how long other moves wait for a handover */
 
 /* --- one move ------------------------------------------------------------------------------------------- */
 
@@ -41,7 +40,6 @@ static void begin(struct pwi_manager *manager, struct view_draft *draft, struct 
   move->order = step->kind == STEP_FILL ? PWI_MOVE_FILL : PWI_MOVE_HANDOVER;
   move->source = step->source;
   move->target = step->target;
-  move->deadline = pwi_net_now(manager->config.net) + HANDOVER_NS;
   move->chosen = true;
   pwi_manager_note_chosen(manager, move);
   if (step->kind == STEP_FILL) arc->chain[arc->count++] = (struct pwi_member){.node = {move->target}, .filling = true};
@@ -184,6 +182,7 @@ static void settle_chosen(struct pwi_manager *manager, bool listed) {
     move->id = ++id;
     move->epoch = manager->ledger.view->epoch + 1;
     move->step = MOVE_LISTED;
+    move->deadline = PWI_NET_NEVER; /* until the view is in the journal */
   }
 }
 

@@ -266,7 +266,7 @@ struct chain_move {
   bool chosen;              /* set by decide_moves: the step begins with the view that is being built */
   bool is_over;             /* to be removed from the list */
   int64_t not_before;       /* the next attempt begins no earlier */
-  int64_t deadline;         /* of a handover: other moves wait for it until then */
+  int64_t deadline;         /* of a handover: other moves wait for it until then; PWI_NET_NEVER: not set yet */
 };
 
 /* Two nodes that are not made neighbours for a while, if there are other candidates. */

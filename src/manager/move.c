@@ -14,6 +14,9 @@
  */
 #include "manager/inside.h"
 
+#define HANDOVER_NS INT64_C(300000000) /* how long other moves wait for a handover, at first */
+#define DOUBLINGS_MAX 2
+
 /* --- orders --------------------------------------------------------------------------------------------- */
 
 static void give_order(struct pwi_manager *manager, const struct chain_move *move, bool cancel) {
@@ -43,6 +46,15 @@ void pwi_move_fail(struct pwi_manager *manager, struct chain_move *move, pawl_st
   move->step = MOVE_FAILED;
 }
 
+/* A handover has this time twice: from the view that lists it until both servers have that view, and from the
+ * order until the report. The head takes no requests in the second part, so the time is short at first. It
+ * is doubled after a failure, because a busy machine may need more. */
+static void give_time(const struct pwi_manager *manager, struct chain_move *move) {
+  unsigned doublings = move->failures < DOUBLINGS_MAX ? move->failures : DOUBLINGS_MAX;
+  int64_t time = (HANDOVER_NS << doublings) + pwi_net_allowance(manager->config.net);
+  move->deadline = pwi_net_now(manager->config.net) + time;
+}
+
 static bool has_heard(const struct pwi_manager *manager, uint64_t id, uint64_t epoch) {
   const struct manager_node *node = pwi_manager_node(manager, id);
   return node && node->peer && node->peer->have.of[PWI_TOPIC_VIEW] >= epoch;
@@ -52,9 +64,12 @@ static void give_orders(struct pwi_manager *manager) {
   struct chain_step step;
   for (size_t i = 0; i < manager->move_count; i++) {
     struct chain_move *move = &manager->moves[i];
-    if (move->step != MOVE_LISTED || pwi_manager_work_on(manager, move, &step) != WORK_WAIT) continue;
+    bool is_listed = move->step == MOVE_LISTED && manager->ledger.view->epoch >= move->epoch;
+    if (is_listed && move->deadline == PWI_NET_NEVER) give_time(manager, move);
+    if (!is_listed || pwi_manager_work_on(manager, move, &step) != WORK_WAIT) continue;
     if (!has_heard(manager, move->source, move->epoch) || !has_heard(manager, move->target, move->epoch)) continue;
     move->step = MOVE_GOING;
+    give_time(manager, move);
     give_order(manager, move, false);
   }
 }

@@ -16,6 +16,7 @@ struct watched_journal {
   struct world *world;
   struct pwi_ledger ledger;
   uint64_t views, promotions, handovers; /* seen */
+  bool is_held, has_record;              /* a record becomes safe when the test releases it; there is one */
 };
 
 static struct watched_journal watched;
@@ -82,13 +83,25 @@ static void check_views(const struct pwi_view *before, const struct pwi_view *af
   }
 }
 
+static void keep_record(void *context, pawl_status status) {
+  (void)context;
+  if (status) pwi_sim_fail(watched.world->sim, status, "the journal failed");
+  watched.has_record = true;
+}
+
+/* The record that the test has held is safe now. */
+__attribute__((unused)) static void release_record(void) {
+  watched.has_record = false;
+  watched.journal.safe(watched.journal.context, PAWL_OK);
+}
+
 static void watched_append(struct pwi_journal *journal, const void *record, size_t size) {
   struct pwi_view *before = watched.ledger.view ? pwi_view_retain(watched.ledger.view) : NULL;
   (void)journal;
   if (pwi_ledger_apply(&watched.ledger, record, size)) pwi_sim_fail(watched.world->sim, PAWL_CORRUPT, "a bad record");
   if (before && watched.ledger.view != before) check_views(before, watched.ledger.view);
   pwi_view_release(before);
-  watched.inside->safe = watched.journal.safe;
+  watched.inside->safe = watched.is_held ? keep_record : watched.journal.safe;
   watched.inside->context = watched.journal.context;
   watched.inside->ops->append(watched.inside, record, size);
 }
