@@ -121,6 +121,7 @@ static pawl_status end_call(struct work *work, struct slot *slot) {
     if (pwi_host_now() > deadline) return PAWL_TIMED_OUT;
     result = pawl_task_wait(slot->task, LOOK_NS);
   }
+  if (result == PAWL_TIMED_OUT) result = pawl_task_wait(slot->task, 0); /* it ended after the last look */
   int64_t now = pwi_host_now();
   pawl_status status = slot->is_pull ? end_pull(work, slot, result, now) : end_push(work, slot, result, now);
   pawl_task_release(slot->task);
