@@ -4,7 +4,7 @@
  * planted on purpose.
  *
  * planted: yes
- * cost: 60
+ * cost: 4
  * many: 20000
  */
 #include "base/testing.h"
@@ -12,11 +12,12 @@
 #include "protocol/planted.h"
 #include "sim/faults.h"
 
-#define MANY 2000 /* enough to meet everything */
+#define ENOUGH 600 /* to meet everything */
+#define MANY 2000  /* among which a planted bug is found */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SEEDS 300
 #else
-#define SEEDS MANY
+#define SEEDS ENOUGH
 #endif
 #define AFTER 6 /* operations that all members make after the faults */
 
@@ -115,8 +116,8 @@ static void test_every_result_is_whole_and_right(void **state) {
          (unsigned long long)tally.checked, (unsigned long long)tally.gone, (unsigned long long)tally.cancelled,
          (unsigned long long)tally.timed_out, (unsigned long long)tally.retirements);
   assert_int_equal(failures, 0);
-  if (!only && !getenv("PAWL_FIRST") && last >= MANY)
-    assert_true(tally.checked > 50000 && tally.gone > 1000 && tally.timed_out > 1000 && tally.retirements > 10);
+  if (!only && !getenv("PAWL_FIRST") && last >= ENOUGH)
+    assert_true(tally.checked > 50000 && tally.gone > 300 && tally.timed_out > 1000 && tally.retirements > 3);
 }
 
 static void must_find(enum pwi_planted bug) {

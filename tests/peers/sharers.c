@@ -44,7 +44,11 @@ static void make_value(const struct club *club, unsigned char *value, uint64_t p
   pwi_put_u64(value, process);
   pwi_put_u64(value + 8, key);
   pwi_put_u64(value + 16, clock);
-  for (size_t i = 24; i < club->size; i++) value[i] = (unsigned char)(word >> i % 8 * 8 ^ i);
+  size_t i = 24;
+  /* Eight bytes at a time: this was half of the processor time of a campaign. */
+  for (uint64_t places = 0x0706050403020100; i + 8 <= club->size; i += 8)
+    pwi_put_u64(value + i, word ^ (places + (i & 255) * 0x0101010101010101));
+  for (; i < club->size; i++) value[i] = (unsigned char)(word >> i % 8 * 8 ^ i);
 }
 
 static void check_value(struct sharer *sharer, uint64_t key, uint64_t need, uint64_t clock) {
