@@ -89,8 +89,8 @@ launch=$!
 pids="$pids $launch"
 eventually test -s long.jsonl || fail 'the run does not begin'
 of_rank() { # of_rank NUMBER: the process of the run with this rank
-  for folder in /proc/[0-9]*; do
-    tr '\0' '\n' <"$folder/environ" 2>/dev/null | grep -q "^SLURM_PROCID=$1\$" || continue
+  for folder in $(grep -lsz "^SLURM_PROCID=$1\$" /proc/[0-9]*/environ); do
+    folder=${folder%/environ}
     tr '\0' ' ' <"$folder/cmdline" 2>/dev/null | grep -q 'train svm .*long\.model' || continue
     [ "$(readlink "$folder/cwd")" = "$work" ] && echo "${folder#/proc/}"
   done | head -n 1
