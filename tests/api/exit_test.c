@@ -1,5 +1,10 @@
 /* Programs that end with sessions open: by exit, from main, from another thread, in the middle of things. They end as they say, and
- * never by a signal. Each is this program, started again. */
+ * never by a signal. Each is this program, started again.
+ *
+ * many: 100
+ *
+ *   PAWL_SEEDS=n    how often each way to end is tried
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/wait.h>
@@ -9,7 +14,6 @@
 #include "scene.h"
 
 #define CODE 42
-#define TIMES 25
 #define ROWS 4096
 
 static struct pawl_session *session;
@@ -87,8 +91,13 @@ static int end_as(const char *how, const char *address) {
 
 /* --- as the test -------------------------------------------------------------------------------------------------------------- */
 
-static void check_ends(const char *how, int times) {
-  for (int i = 0; i < times; i++) {
+static int how_often(void) {
+  const char *many = getenv("PAWL_SEEDS");
+  return many ? atoi(many) : 8;
+}
+
+static void check_ends(const char *how, int most) {
+  for (int i = 0; i < most; i++) {
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
@@ -105,32 +114,32 @@ static void check_ends(const char *how, int times) {
 
 static void test_main_may_return_with_a_session_open(void **state) {
   (void)state;
-  check_ends("return", TIMES);
+  check_ends("return", how_often());
 }
 
 static void test_exit_may_be_called_with_a_session_open(void **state) {
   (void)state;
-  check_ends("exit", TIMES);
+  check_ends("exit", how_often());
 }
 
 static void test_exit_may_be_called_while_threads_wait(void **state) {
   (void)state;
-  check_ends("threads", TIMES);
+  check_ends("threads", how_often());
 }
 
 static void test_exit_may_be_called_from_another_thread(void **state) {
   (void)state;
-  check_ends("elsewhere", TIMES);
+  check_ends("elsewhere", how_often());
 }
 
 static void test_handlers_of_others_find_no_session_at_work(void **state) {
   (void)state;
-  check_ends("cleaner", TIMES);
+  check_ends("cleaner", how_often());
 }
 
 static void test_a_session_may_be_closed_by_a_handler_of_the_program(void **state) {
   (void)state;
-  check_ends("closer", TIMES);
+  check_ends("closer", how_often());
 }
 
 static void test_main_may_return_with_an_embedded_cluster_open(void **state) {
