@@ -102,11 +102,11 @@ static void test_all_values_that_workers_exchange_are_counted(void **state) {
   (void)state;
   struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_HINGE, .l2 = 1};
   for (int mode = PAWL_REDUCE_NOTIFY_ACK; mode <= PAWL_REDUCE_ASYNC; mode++) {
-    begin_sgd(&problem, 30);
+    begin_sgd(&problem, 12);
     options.graph = "complete";
     options.mode = (enum pawl_reduce_mode)mode;
     must_reduce(3);
-    uint64_t steps = 30 * 400 / 20 / 3, values = steps * 3 * 2 * (rows.features + 1) * sizeof(double);
+    uint64_t steps = 12 * 400 / 20 / 3, values = steps * 3 * 2 * (rows.features + 1) * sizeof(double);
     if (mode == PAWL_REDUCE_ASYNC) values /= 10; /* a neighbour that is behind misses some of them */
     if (outcome.last.bytes_sent < values)
       fail_msg("mode %d: %llu bytes of values, but %llu bytes sent", mode, (unsigned long long)values,
@@ -118,10 +118,10 @@ static void test_workers_that_average_come_near_the_optimum(void **state) {
   (void)state;
   static const enum pawl_linear_loss losses[] = {PAWL_LINEAR_HINGE, PAWL_LINEAR_LOGISTIC, PAWL_LINEAR_SQUARED_HINGE};
   static const double zeros[FEATURES_MOST + 1];
-  for (size_t i = 0; i < 3; i++) {
+  for (size_t i = 0; i < 3; i++) { /* the modes, which know nothing of losses, with the first of them only */
     struct problem problem = {.rows = &rows, .loss = losses[i], .l2 = 3};
     double best = losses[i] == PAWL_LINEAR_HINGE ? solve_hinge(&problem, w) : solve(&problem, w);
-    for (int mode = PAWL_REDUCE_NOTIFY_ACK; mode <= PAWL_REDUCE_ASYNC; mode++) {
+    for (int mode = PAWL_REDUCE_NOTIFY_ACK; mode <= (i ? PAWL_REDUCE_NOTIFY_ACK : PAWL_REDUCE_ASYNC); mode++) {
       begin_sgd(&problem, 40);
       options.graph = "root";
       options.mode = (enum pawl_reduce_mode)mode;
