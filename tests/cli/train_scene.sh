@@ -9,8 +9,8 @@ figure() { sed -n "s/.*\"$1\":\([^,}]*\).*/\1/p" out | head -n 1; }
 
 # children PID WORD: processes of `pawl WORD` that PID has started.
 children() {
-  for folder in /proc/[0-9]*; do
-    grep -q "^PPid:[[:space:]]*$1\$" "$folder/status" 2>/dev/null || continue
+  for folder in $(grep -ls "^PPid:[[:space:]]*$1\$" /proc/[0-9]*/status); do # one grep: a run may be short
+    folder=${folder%/status}
     [ "$(tr '\0' '\n' <"$folder/cmdline" 2>/dev/null | sed -n 2p)" = "$2" ] || continue
     echo "${folder#/proc/}"
   done
