@@ -1,6 +1,4 @@
-/* alone: yes
- *
- * What managers make of an etcd that is not there, holds something else, or loses what it held. */
+/* What managers make of an etcd that is not there, holds something else, or loses what it held. */
 #include "base/testing.h"
 #include "scene.h"
 

@@ -1,5 +1,4 @@
-/* alone: yes
- * cost: 20
+/* cost: 20
  *
  * Two managers on a real etcd: the leader is killed, stopped, told to go; etcd is stopped. Workers go on pushing all the
  * while, and in the end every key holds exactly what was acknowledged. */

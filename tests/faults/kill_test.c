@@ -1,7 +1,4 @@
-/* A peer is killed in mid-stream, and the other side continues. kill_hundred_test.c does the same for longer.
- *
- * alone: yes
- */
+/* A peer is killed in mid-stream, and the other side continues. kill_hundred_test.c does the same for longer. */
 #include "base/testing.h"
 #include "kills.h"
 

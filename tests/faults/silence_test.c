@@ -2,10 +2,7 @@
  *
  * There are two processes, each in its own network namespace, connected by a pair of virtual Ethernet
  * devices. Namespaces and devices have no names outside and end with the processes. Skipped without root or
- * iproute2.
- *
- * alone: yes
- */
+ * iproute2. */
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
