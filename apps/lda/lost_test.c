@@ -1,4 +1,4 @@
-/* cost: 25
+/* cost: 15
  *
  * Trainings whose workers and servers are processes that are killed in the middle: afterwards every count is
  * exact. */

@@ -1,4 +1,4 @@
-/* cost: 18
+/* cost: 15
  *
  * Newton steps whose workers or servers are lost at a point of a round that is chosen, not met by chance: a
  * worker of this test's own obeys like any other until an order comes on which it kills itself, or a

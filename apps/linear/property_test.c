@@ -1,4 +1,4 @@
-/* cost: 25
+/* cost: 15
  *
  * Some random problems of every kind: see property_test.h; properties_test.c has more of them. */
 #include "apps/linear/property_test.h"

@@ -2,6 +2,7 @@
 # Methods whose workers share parameters by servers or by reduce: one process and several give the same net; workers that die; options
 # that do not fit together.
 # timeout: 600
+# cost: 30
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"

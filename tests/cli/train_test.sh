@@ -1,6 +1,6 @@
 #!/bin/sh
 # Training from the command line: on this machine, on a cluster, with what is shown, logged and written; good input and bad.
-# cost: 20
+# cost: 30
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"

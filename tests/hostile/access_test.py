@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Limited, revoked and greedy keys against a cluster: each has exactly its rights, and every order is audited."""
 # labels: nosan
+# cost: 20
 import json
 import os
 import signal

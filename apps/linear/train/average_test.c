@@ -1,4 +1,4 @@
-/* cost: 20
+/* cost: 10
  *
  * SGD by workers that average, against SGD by servers and against a serial solver. */
 #include "apps/linear/train/train_test.h"
