@@ -458,7 +458,7 @@ static void leave_one_of_two(uint64_t seed, uint32_t processes) {
   watch(&world);
   OK(pwi_sim_start(world.sim, world.manager_node));
   for (uint32_t i = 0; i < 2 * processes; i++) {
-    char name[8];
+    char name[16];
     snprintf(name, sizeof name, "s%u", (unsigned)i);
     add_server(&world, name, 10 + i / 2, i % 2, 2);
   }

@@ -187,7 +187,7 @@ __attribute__((unused)) static void open_chains(struct world *world, uint64_t se
   watch(world);
   OK(pwi_sim_start(world->sim, world->manager_node));
   for (uint32_t i = 0; i < servers; i++) {
-    char name[8];
+    char name[16];
     snprintf(name, sizeof name, "s%u", (unsigned)i);
     add_server(world, name, 10 + i, 0, 1);
   }
