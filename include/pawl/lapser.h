@@ -89,8 +89,8 @@ PAWL_API pawl_status pawl_lapser_leave(void);
 
 /* --- contexts -------------------------------------------------------------------------------------------- */
 
-/* A process may have several contexts open at once. The thesis has one (4.2.1), and prints no functions
- * for several. */
+/* A process may have several contexts open at once. The thesis has one (4.2.1), and names several as later
+ * work (6.1); <pawl/multilapser.h> has the calls that its library got for them. */
 
 struct pawl_lapser_options {
   size_t struct_size; /* set by pawl_lapser_options_init */
@@ -205,6 +205,9 @@ static inline void pawl_lapser_print(void *context, const char *call, pawl_statu
 
 /* --- the functions of the thesis ------------------------------------------------------------------------- */
 
+#ifndef PAWL_MULTILAPSER_H /* which has functions of the same names with one more argument */
+#define PAWL_LAPSER_CALLS
+
 /* pawl_lapser_init. The last argument is the slack, as in Listing 4.1. */
 static inline int lapser_init(uint64_t number_of_items, size_t item_size, const uint64_t *to_produce,
                               size_t produce_count, const uint64_t *to_consume, size_t consume_count, int64_t slack) {
@@ -230,6 +233,8 @@ static inline int lapser_finish(void) {
   pawl_status status = pawl_lapser_finish();
   return status ? pawl_lapser_failed("lapser_finish", status, pawl_lapser_print) : 0;
 }
+
+#endif
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # A program in C++ that calls Lapser as the listings of chapter 4 of the thesis do is compiled against <pawl/lapser.h>,
-# without a change, and runs as one process and as three. The header is also compiled alone, as C and as C++.
+# without a change, and runs as one process and as three. So does one with several contexts, in C and in C++, against
+# <pawl/multilapser.h>. The headers are also compiled alone.
 # labels: nosan
 set -eu
 folder=$(mktemp -d)
@@ -20,16 +21,23 @@ fail() {
   exit 1
 }
 
-echo '#include <pawl/lapser.h>' >"$folder/header.c"
-cp "$folder/header.c" "$folder/header.cc"
-for standard in c11 c17; do
-  "${CC:-cc}" -std=$standard -pedantic -Wall -Wextra -Wconversion -Werror -I "$PAWL_SOURCE/include" -fsyntax-only \
-    "$folder/header.c" || fail "the header is not good C ($standard)"
+for header in lapser multilapser; do
+  echo "#include <pawl/$header.h>" >"$folder/header.c"
+  cp "$folder/header.c" "$folder/header.cc"
+  for standard in c11 c17; do
+    "${CC:-cc}" -std=$standard -pedantic -Wall -Wextra -Wconversion -Werror -I "$PAWL_SOURCE/include" -fsyntax-only \
+      "$folder/header.c" || fail "$header.h is not good C ($standard)"
+  done
+  for standard in c++11 c++17; do
+    "$cxx" -std=$standard -pedantic -Wall -Wextra -Wconversion -Werror -I "$PAWL_SOURCE/include" -fsyntax-only \
+      "$folder/header.cc" || fail "$header.h is not good C++ ($standard)"
+  done
 done
-for standard in c++11 c++17; do
-  "$cxx" -std=$standard -pedantic -Wall -Wextra -Wconversion -Werror -I "$PAWL_SOURCE/include" -fsyntax-only \
-    "$folder/header.cc" || fail "the header is not good C++ ($standard)"
-done
+printf '#include <pawl/lapser.h>\n#include <pawl/multilapser.h>\n' >"$folder/both.c"
+if "${CC:-cc}" -I "$PAWL_SOURCE/include" -fsyntax-only "$folder/both.c" 2>"$folder/said"; then
+  fail "both headers in one file should be refused"
+fi
+grep -q 'include <pawl/multilapser.h> instead' "$folder/said" || fail "the compiler should say what to do:" "$folder/said"
 
 # Users and movies are items; the keys of movies begin behind those of users, and those of sums behind both. The numbers
 # mean nothing: each row says whose it is and of which iteration.
@@ -145,6 +153,68 @@ build "$folder/program" "$folder/program.cc" || fail "the program is not compile
 "$folder/program" >"$folder/alone" 2>&1 || fail "the program fails as one process:" "$folder/alone"
 grep -q 'the sum of 1 processes is 1$' "$folder/alone" || fail "the program prints:" "$folder/alone"
 
+# Two contexts with the same keys and other values: in the first one a process reads its right neighbour, in the second
+# one its left neighbour.
+cat >"$folder/contexts.c" <<'END'
+#include <assert.h>
+#include "multilapser.h"
+
+static void check(int is_right) {
+  if (!is_right) abort();
+}
+
+static void use(lapser_ctx *context, Key own, Key other, Clock clock, Byte sign) {
+  Byte value = (Byte)(own + clock + sign), read = 0;
+  check(lapser_set(own, &value, sizeof value, (int64_t)clock, context) == 0);
+  size_t res = lapser_get(other, &read, sizeof read, (int64_t)clock, 0, context);
+  check(res == 0 && read == (Byte)(other + clock + sign));
+}
+
+static void ignore(void *context, const char *call, pawl_status status, const char *text) {
+  (void)call;
+  (void)text;
+  *(int *)context = status;
+}
+
+/* Values that the calls return, and nothing but these. */
+static void misuse(lapser_ctx *open, lapser_ctx *freed, Key own, Key foreign) {
+  int last = 0;
+  Byte value = 0;
+  pawl_lapser_on_failure(ignore, &last);
+  check(lapser_get(own, &value, 1, 1, 0, NULL) == (size_t)-PAWL_INVALID && last == PAWL_INVALID);
+  check(lapser_set(foreign, &value, 1, 9, open) == PAWL_NOT_FOUND);
+  check(lapser_init(1, 1, &own, 1, NULL, 0, 0, open) == PAWL_EXISTS);
+  check(lapser_free_ctx(open) == PAWL_INVALID);
+  check(lapser_free_ctx(freed) == PAWL_INVALID);
+  check(lapser_finish(freed) == PAWL_INVALID);
+  pawl_lapser_on_failure(NULL, NULL);
+}
+
+int main(void) {
+  uint32_t rank, processes;
+  lapser_ctx *right_ones = NULL, *left_ones = NULL, *spare = NULL;
+  if (pawl_lapser_rank(&rank, &processes)) return 1;
+  Key own = rank, right = (rank + 1) % processes, left = (rank + processes - 1) % processes;
+  for (int turn = 0; turn < 3; turn++) { /* the numbers of contexts are used again */
+    check(lapser_init_config_ctx(&right_ones) == 0);
+    check(lapser_init(processes, sizeof(Byte), &own, 1, &right, 1, 0, right_ones) == 0);
+    check(lapser_init(processes, sizeof(Byte), &own, 1, &left, 1, 0, &left_ones) == 0);
+    check(left_ones != right_ones);
+    for (Clock clock = 1; clock <= 20; clock++) {
+      use(right_ones, own, right, clock, 1);
+      use(left_ones, own, left, clock, 100);
+    }
+    check(lapser_init_config_ctx(&spare) == 0 && lapser_free_ctx(spare) == 0);
+    misuse(right_ones, spare, own, processes);
+    check(lapser_finish(left_ones) == 0);
+    check(lapser_finish(right_ones) == 0);
+    check(lapser_free_ctx(right_ones) == 0);
+  }
+  puts("the contexts are apart");
+  return 0;
+}
+END
+
 "$PAWL_COMMAND" manager --listen 127.0.0.1:0 --http none --ready-fd 3 3>"$folder/manager" >/dev/null &
 children=$!
 for _ in $(seq 2000); do
@@ -153,18 +223,28 @@ for _ in $(seq 2000); do
 done
 PAWL_ADDRESS=$(sed -n 's/^ready address=//p' "$folder/manager")
 export PAWL_ADDRESS PAWL_LAPSER_MEMBERS=3
-for variant in push pull; do
+three() { # PROGRAM VARIANT LINE: each of three processes prints the line
   workers=
   for i in 1 2 3; do
-    PAWL_LAPSER_GROUP=listings/$variant PAWL_LAPSER_VARIANT=$variant "$folder/program" >"$folder/out$i" 2>&1 &
+    PAWL_LAPSER_GROUP=listings/$1-$2 PAWL_LAPSER_VARIANT=$2 "$folder/$1" >"$folder/out$i" 2>&1 &
     workers="$workers $!"
   done
   for worker in $workers; do wait "$worker" || bad=yes; done
   cat "$folder"/out? >"$folder/all"
-  if [ -n "${bad:-}" ] || [ "$(grep -c 'the sum of 3 processes is 6$' "$folder/all")" != 3 ]; then
-    fail "three processes ($variant) should find the sum 6, and print:" "$folder/all"
+  if [ -n "${bad:-}" ] || [ "$(grep -c "$3\$" "$folder/all")" != 3 ]; then
+    fail "three processes of $1 ($2) should say '$3', and print:" "$folder/all"
   fi
-done
+}
+for variant in push pull; do three program $variant 'the sum of 3 processes is 6'; done
+
+"${CC:-cc}" -std=c11 -O1 -Wall -Wextra -Werror -I "$PAWL_SOURCE/include" -I "$PAWL_SOURCE/include/pawl" \
+  -L "$PAWL_BUILD" -Wl,-rpath,"$PAWL_BUILD" "$folder/contexts.c" -o "$folder/contexts" -lpawl ||
+  fail "the program with contexts is not compiled as C"
+build "$folder/contexts_cc" -x c++ "$folder/contexts.c" -x none || fail "the program with contexts is not compiled as C++"
+three contexts push 'the contexts are apart'
+three contexts_cc pull 'the contexts are apart'
+(unset PAWL_ADDRESS PAWL_LAPSER_MEMBERS && "$folder/contexts") >"$folder/alone" 2>&1 ||
+  fail "the program with contexts fails as one process:" "$folder/alone"
 
 # A program with types of these names, which ignores what the functions return.
 cat >"$folder/careless.cc" <<'END'
