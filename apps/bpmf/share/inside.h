@@ -172,8 +172,9 @@ struct bpmf_servers_state {
 };
 
 struct bpmf_worker {
-  struct pawl_worker *worker;
+  struct pawl_worker *worker; /* NULL in benchmarks, which have no job */
   struct pawl_session *session;
+  struct pawl_peers *peers; /* PAWL_BPMF_ITEMS */
   struct bpmf_share_spec spec;
   struct bpmf_data data;
   struct bpmf_sampler sampler;
@@ -191,6 +192,15 @@ struct bpmf_worker {
   struct bpmf_items_state items;
   struct bpmf_servers_state servers;
 };
+
+/* Opens the link, with the present rows, unless it is open. */
+pawl_status bpmf_worker_open(struct bpmf_worker *worker);
+
+/* Makes an iteration, and adds its figures to the reply, which has room for them. PAWL_DIVERGED; PAWL_NODE_GONE: a worker is
+ * lost. */
+pawl_status bpmf_worker_iterate(struct bpmf_worker *worker, struct bpmf_reply *reply);
+
+bool bpmf_worker_is_ending(const struct bpmf_worker *worker); /* the job is */
 
 /* Names of the vectors on the servers. */
 void bpmf_vector_names(const struct bpmf_share_spec *spec, char rows[PAWL_NAME_MAX + 1], char sums[PAWL_NAME_MAX + 1]);

@@ -9,9 +9,7 @@
 #include <string.h>
 
 #include "apps/bpmf/share/inside.h"
-#include "apps/common/errors.h"
 #include "apps/common/memory.h"
-#include "apps/common/reduce.h"
 
 #define CHUNK 64 /* ranges that a thread reads at a time */
 
@@ -48,8 +46,8 @@ static pawl_status open_items(struct bpmf_worker *worker, const char *what, size
   options.variant = worker->spec.variant;
   options.slack = slack;
   snprintf(name, sizeof name, "%s.%llu", what, (unsigned long long)worker->era);
-  return pawl_items_open(pawl_worker_peers(worker->worker), name, size, count, mine, mine_count, others, others_count,
-                         &options, BPMF_TIMEOUT, items_out);
+  return pawl_items_open(worker->peers, name, size, count, mine, mine_count, others, others_count, &options,
+                         BPMF_TIMEOUT, items_out);
 }
 
 static pawl_status open_rows(struct bpmf_worker *worker, int number) {
@@ -90,10 +88,8 @@ static pawl_status as_loss(pawl_status status) {
 }
 
 static pawl_status open_link(struct bpmf_worker *worker) {
-  pawl_status status = apps_reduce_await(worker->worker, worker->order.number);
-  if (status == PAWL_MISMATCH)
-    return apps_say(worker->error, status, "this worker was not started for items; start it with --peers");
-  if (status || is_alone(worker)) return status;
+  pawl_status status = PAWL_OK;
+  if (is_alone(worker)) return status;
   for (int side = 0; side < BPMF_SIDES && !status; side++) status = open_rows(worker, side);
   if (!status) status = open_sums(worker);
   for (int side = 0; side < BPMF_SIDES && !status; side++) {
@@ -131,7 +127,7 @@ static pawl_status get(struct bpmf_worker *worker, struct pawl_items *items, uin
                        uint64_t clock, uint64_t slack, void *to) {
   pawl_status status;
   do status = pawl_items_get_range(items, first, count, clock, slack, BPMF_LOOK, to, NULL);
-  while (status == PAWL_TIMED_OUT && !pawl_worker_is_ending(worker->worker));
+  while (status == PAWL_TIMED_OUT && !bpmf_worker_is_ending(worker));
   return status == PAWL_TIMED_OUT ? PAWL_CANCELLED : as_loss(status);
 }
 
