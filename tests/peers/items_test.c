@@ -148,6 +148,36 @@ static void test_a_set_that_has_held_up_the_pump_tells(void **state) {
   club_close(&club);
 }
 
+/* Member 1 has asked for two items of member 0, of which one lies between them. */
+static bool lacks_a_version(void *context) {
+  (void)context;
+  return sharer_try(&club.sharers[1], 0, 100, NULL) != PWI_ITEMS_FRESH ||
+         sharer_try(&club.sharers[1], 4, 100, NULL) != PWI_ITEMS_FRESH;
+}
+
+static void test_a_prefetch_brings_items_that_are_set_later_and_those_between_them(void **state) {
+  struct pawl_items_state before, after;
+  const struct pawl_items_keys two = {0, 2, 4};
+  (void)state;
+  begin(2, PAWL_ITEMS_PULL, false, false);
+  run_until(5, UINT32_MAX);
+  club.is_still[0] = club.is_still[1] = true;
+  club.compute_max = 3600 * PWI_SIM_SECOND; /* neither makes another step */
+  cluster_run_for(&club.cluster, 200 * MS);
+  for (uint64_t key = 0; key < 6; key += 2) sharer_set(&club.sharers[0], key, 50);
+  cluster_run_for(&club.cluster, 200 * MS);
+  pwi_items_state(club.sharers[1].engine, &before);
+  assert_int_equal(pwi_items_prefetch(club.sharers[1].engine, &two, 1, 99, 0), PAWL_OK);
+  cluster_run_for(&club.cluster, 200 * MS);
+  pwi_items_state(club.sharers[1].engine, &after);
+  assert_int_equal(after.fetches - before.fetches, 3); /* by one get */
+  assert_int_equal(sharer_try(&club.sharers[1], 2, 51, NULL), PWI_ITEMS_FRESH);
+  assert_true(lacks_a_version(NULL));
+  for (uint64_t key = 0; key < 6; key += 2) sharer_set(&club.sharers[0], key, 99);
+  cluster_run_while(&club.cluster, lacks_a_version, NULL, PWI_SIM_SECOND);
+  club_close(&club);
+}
+
 static void test_members_with_other_sizes_fail(void **state) {
   struct pwi_cluster_config config = {.seed = 3};
   (void)state;
@@ -170,6 +200,7 @@ int main(void) {
       cmocka_unit_test(test_a_producer_that_was_declared_dead_is_not_heard),
       cmocka_unit_test(test_opening_waits_for_a_producer_that_is_being_replaced),
       cmocka_unit_test(test_a_set_that_has_held_up_the_pump_tells),
+      cmocka_unit_test(test_a_prefetch_brings_items_that_are_set_later_and_those_between_them),
       cmocka_unit_test(test_members_with_other_sizes_fail),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -180,7 +180,7 @@ static void begin_step(struct sharer *sharer) {
                                          club->count};
     pawl_status status = PAWL_OK;
     if (pwi_random_below(sharer->client.random, 4) == 0)
-      status = pwi_items_prefetch(sharer->engine, &some, sharer->clock, PAWL_ITEMS_SLACK);
+      status = pwi_items_prefetch(sharer->engine, &some, 1, sharer->clock, PAWL_ITEMS_SLACK);
     if (status) refused(sharer, "cannot prefetch", some.start, status);
   }
   sharer->wait_left = 3;

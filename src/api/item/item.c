@@ -350,12 +350,13 @@ pawl_status pawl_items_release(struct pawl_items *items, struct pawl_items_view 
   return pwi_items_release(items->engine, view);
 }
 
-static pawl_status prefetch(struct pawl_items *items, const struct pawl_items_keys *keys, uint64_t clock,
-                            uint64_t slack) {
+static pawl_status prefetch(struct pawl_items *items, const struct pawl_items_keys *keys, size_t keys_count,
+                            uint64_t clock, uint64_t slack) {
   struct pwi_driver *driver = driver_of(items);
   pwi_driver_enter(driver);
-  pawl_status status =
-      items->group->session->is_closed ? PAWL_NODE_STOPPED : pwi_items_prefetch(items->engine, keys, clock, slack);
+  pawl_status status = items->group->session->is_closed
+                           ? PAWL_NODE_STOPPED
+                           : pwi_items_prefetch(items->engine, keys, keys_count, clock, slack);
   pwi_driver_nudge(driver);
   pwi_driver_leave(driver);
   return status ? pwi_error_status(status, "items %s: prefetch", items->name) : PAWL_OK;
@@ -376,7 +377,7 @@ pawl_status pawl_items_get_range(struct pawl_items *items, uint64_t first, size_
     if (found == PWI_ITEMS_FRESH) continue;
     if (!is_requested && found == PWI_ITEMS_STALE) {
       const struct pawl_items_keys rest = {key, count - i, 1};
-      status = prefetch(items, &rest, clock, slack);
+      status = prefetch(items, &rest, 1, clock, slack);
       is_requested = true;
     }
     if (!status) status = get_need(items, key, need, &attempt, timeout_ns, &deadline);
@@ -399,8 +400,7 @@ static pawl_status check_keys(const struct pawl_items *items, const struct pawl_
 pawl_status pawl_items_prefetch(struct pawl_items *items, const struct pawl_items_keys *keys, size_t keys_count,
                                 uint64_t clock, uint64_t slack) {
   pawl_status status = check_keys(items, keys, keys_count);
-  for (size_t i = 0; i < keys_count && !status; i++) status = prefetch(items, &keys[i], clock, slack);
-  return status;
+  return status || keys_count == 0 ? status : prefetch(items, keys, keys_count, clock, slack);
 }
 
 pawl_status pawl_items_set_slack(struct pawl_items *items, const struct pawl_items_keys *keys, size_t keys_count,

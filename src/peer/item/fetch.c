@@ -33,6 +33,36 @@ static pawl_status send_ask(struct pwi_items *engine, struct item_peer *peer, ui
   return PAWL_OK;
 }
 
+/* Ranks that follow one another and need the same clock go in one ASK. */
+struct asking_run {
+  struct item_peer *peer;
+  uint32_t first, count;
+  uint64_t need;
+};
+
+static void flush(struct pwi_items *engine, struct asking_run *run) {
+  unsigned char bytes[12 + ITEM_PAIR_SIZE];
+  struct pwi_writer writer = pwi_writer_over(bytes, sizeof bytes);
+  if (run->count == 0) return;
+  pwi_item_ask_begin(&writer, run->need, 1);
+  pwi_item_ask_pair(&writer, run->first, run->count);
+  (void)pwi_channel_send(engine->channel, run->peer->sender, ITEM_ASK, writer.data, writer.size);
+  run->count = 0;
+}
+
+static pawl_status ask_in_run(struct pwi_items *engine, struct item_peer *peer, uint32_t rank, uint64_t need,
+                              struct asking_run *run) {
+  bool is_new;
+  pawl_status status = note_ask(peer, rank, need, &is_new);
+  if (status || !is_new) return status;
+  if (run->count == 0 || run->peer != peer || run->need != need || rank != run->first + run->count) {
+    flush(engine, run);
+    *run = (struct asking_run){peer, rank, 0, need};
+  }
+  run->count++;
+  return PAWL_OK;
+}
+
 static pawl_status want(struct item_peer *peer, uint32_t rank) {
   if (pwi_item_is_marked(&peer->fetching, rank)) return PAWL_OK;
   return pwi_item_mark(&peer->wanted, peer->in.keys, rank) ? PAWL_OK : PAWL_NO_MEMORY;
@@ -92,13 +122,23 @@ void pwi_item_hear_wake(struct pwi_items *engine, struct item_peer *peer, uint32
 
 /* --- fetching ------------------------------------------------------------------------------------------- */
 
-/* Items that follow one another at the producer, too, come with one get. */
-static uint32_t follow(const struct pwi_items *engine, const struct item_peer *peer, uint32_t first, uint32_t shown) {
-  uint32_t count = 1;
-  while (count < engine->buffer_cells && first + count < peer->in.keys &&
-         pwi_item_is_marked(&peer->wanted, first + count) &&
-         pwi_item_runs_rank(&peer->produces, pwi_item_runs_key(&peer->in, first + count)) == shown + count)
-    count++;
+/* A get of its own costs about as much as moving these bytes. */
+#define GAP_BYTES 4096
+
+/* How many ranks from `first` on one get fetches: up to the last wanted one that is near enough to the one before, at the
+ * producer, where the get begins at item `shown`. Items between them come along. A rank that another get fetches ends it,
+ * so that every rank belongs to one get. */
+static uint32_t follow(const struct pwi_items *engine, const struct item_peer *peer, uint32_t first, uint32_t shown,
+                       uint32_t *cells_out) {
+  uint32_t gap = (uint32_t)(GAP_BYTES / engine->stride), count = 1;
+  *cells_out = 1;
+  for (uint32_t rank = first + 1; rank < peer->in.keys && !pwi_item_is_marked(&peer->fetching, rank); rank++) {
+    uint32_t cells = pwi_item_runs_rank(&peer->produces, pwi_item_runs_key(&peer->in, rank)) - shown + 1;
+    if (cells > engine->buffer_cells || cells - *cells_out > gap + 1) break;
+    if (!pwi_item_is_marked(&peer->wanted, rank)) continue;
+    count = rank - first + 1;
+    *cells_out = cells;
+  }
   return count;
 }
 
@@ -113,9 +153,10 @@ static bool fetch_some(struct pwi_items *engine, struct item_peer *peer) {
   uint32_t shown = pwi_item_runs_rank(&peer->produces, pwi_item_runs_key(&peer->in, first));
   buffer->is_get = true;
   buffer->first = first;
-  buffer->count = follow(engine, peer, first, shown);
+  uint32_t cells;
+  buffer->count = follow(engine, peer, first, shown, &cells);
   pawl_status status = pwi_channel_get(engine->channel, peer->sender, peer->shown, (uint64_t)shown * engine->stride,
-                                       buffer->bytes, buffer->count * engine->stride, buffer->cookie);
+                                       buffer->bytes, cells * engine->stride, buffer->cookie);
   for (uint32_t i = first; !status && i < first + buffer->count; i++) {
     if (!pwi_item_mark(&peer->fetching, peer->in.keys, i)) pwi_item_try_later(engine, peer, PAWL_NO_MEMORY);
     pwi_item_unmark(&peer->wanted, i);
@@ -154,75 +195,84 @@ static void tell_waits(struct pwi_items *engine, struct item_peer *peer, uint32_
   if (need && send_ask(engine, peer, rank, need)) pwi_item_fail(engine, PAWL_NO_MEMORY, "no memory to ask");
 }
 
+/* Asks for an item of a prefetch that its producer does not have yet. */
+static void seek(struct pwi_items *engine, struct item_peer *peer, uint32_t rank, uint64_t have,
+                 struct asking_run *run) {
+  uint64_t need = peer->sought ? peer->sought[rank] : 0;
+  if (need == 0) return;
+  if (have >= need)
+    peer->sought[rank] = 0;
+  else if (ask_in_run(engine, peer, rank, need, run))
+    pwi_item_fail(engine, PAWL_NO_MEMORY, "no memory to ask");
+}
+
+static void take(struct pwi_items *engine, struct item_peer *peer, uint32_t rank, const unsigned char *from,
+                 struct asking_run *run) {
+  unsigned char *cell = peer->memory.block + (size_t)rank * engine->stride;
+  uint64_t shown = pwi_item_cell_clock(from, engine->config.size),
+           have = pwi_item_cell_clock(cell, engine->config.size);
+  if (shown > 0 && !pwi_item_cell_check(from, engine->config.size, shown)) { /* torn */
+    (void)!want(peer, rank);
+    return;
+  }
+  if (shown > have || (shown == have && shown > 0)) have = pwi_item_cell_copy(cell, from, engine->config.size);
+  engine->fetches++;
+  seek(engine, peer, rank, have, run);
+  tell_waits(engine, peer, rank, have);
+}
+
 void pwi_item_fetched(struct pwi_items *engine, struct item_peer *peer, struct item_buffer *buffer,
                       pawl_status status) {
+  struct asking_run run = {0};
   if (buffer->first >= peer->in.keys || buffer->count > peer->in.keys - buffer->first || !is_pulled(engine, peer))
     return;
-  for (uint32_t i = 0; i < buffer->count; i++) {
-    uint32_t rank = buffer->first + i;
-    const unsigned char *from = buffer->bytes + i * engine->stride;
-    unsigned char *cell = peer->memory.block + (size_t)rank * engine->stride;
+  uint32_t shown = pwi_item_runs_rank(&peer->produces, pwi_item_runs_key(&peer->in, buffer->first));
+  for (uint32_t rank = buffer->first; rank < buffer->first + buffer->count; rank++) {
+    uint32_t at = pwi_item_runs_rank(&peer->produces, pwi_item_runs_key(&peer->in, rank)) - shown;
     pwi_item_unmark(&peer->fetching, rank);
-    if (status) continue; /* the link, or the context, ends */
-    uint64_t shown = pwi_item_cell_clock(from, engine->config.size),
-             have = pwi_item_cell_clock(cell, engine->config.size);
-    if (shown > 0 && !pwi_item_cell_check(from, engine->config.size, shown)) { /* torn */
-      (void)!want(peer, rank);
-      continue;
-    }
-    if (shown > have || (shown == have && shown > 0)) have = pwi_item_cell_copy(cell, from, engine->config.size);
-    engine->fetches++;
-    tell_waits(engine, peer, rank, have);
+    if (status || at >= engine->buffer_cells) continue; /* the link, or the context, ends */
+    take(engine, peer, rank, buffer->bytes + at * engine->stride, &run);
   }
+  flush(engine, &run);
 }
 
 /* --- prefetching ---------------------------------------------------------------------------------------- */
 
-struct asking_run {
-  struct item_peer *peer;
-  uint32_t first, count;
-  uint64_t need;
-};
-
-static void flush(struct pwi_items *engine, struct asking_run *run) {
-  unsigned char bytes[12 + ITEM_PAIR_SIZE];
-  struct pwi_writer writer = pwi_writer_over(bytes, sizeof bytes);
-  if (run->count == 0) return;
-  pwi_item_ask_begin(&writer, run->need, 1);
-  pwi_item_ask_pair(&writer, run->first, run->count);
-  (void)pwi_channel_send(engine->channel, run->peer->sender, ITEM_ASK, writer.data, writer.size);
-  run->count = 0;
-}
-
+/* What is fetched may be too old: then the need is known. */
 static pawl_status request(struct pwi_items *engine, struct item_peer *peer, uint32_t rank, uint64_t need,
                            struct asking_run *run) {
-  bool is_new;
-  if (is_pulled(engine, peer)) return want(peer, rank);
-  pawl_status status = note_ask(peer, rank, need, &is_new);
-  if (status || !is_new) return status;
-  if (run->count == 0 || run->peer != peer || run->need != need || rank != run->first + run->count) {
-    flush(engine, run);
-    *run = (struct asking_run){peer, rank, 0, need};
-  }
-  run->count++;
-  return PAWL_OK;
+  if (!is_pulled(engine, peer)) return ask_in_run(engine, peer, rank, need, run);
+  if (!peer->sought) peer->sought = pwi_alloc_zero(peer->in.keys, sizeof *peer->sought);
+  if (!peer->sought) return PAWL_NO_MEMORY;
+  peer->sought[rank] = need;
+  if (peer->asked && peer->asked[rank] && peer->asked[rank] <= need) return PAWL_OK;
+  return want(peer, rank);
 }
 
-pawl_status pwi_items_prefetch(struct pwi_items *engine, const struct pawl_items_keys *keys, uint64_t clock,
-                               uint64_t slack) {
+static pawl_status request_range(struct pwi_items *engine, struct item_peer *peer, const struct pawl_items_keys *keys,
+                                 uint64_t clock, uint64_t slack, struct asking_run *run) {
+  pawl_status status = PAWL_OK;
+  for (uint64_t i = 0; i < keys->count && !status; i++) {
+    uint64_t key = keys->start + i * (keys->stride ? keys->stride : 1),
+             need = pwi_items_need(engine, key, clock, slack);
+    uint32_t rank = pwi_item_runs_rank(&peer->in, key);
+    if (rank == ITEM_NO_RANK) continue;
+    if (pwi_item_cell_clock(pwi_item_place(engine, peer, rank), engine->config.size) < need)
+      status = request(engine, peer, rank, need, run);
+  }
+  return status;
+}
+
+/* Nothing is fetched before all is marked, so that gets are large. */
+pawl_status pwi_items_prefetch(struct pwi_items *engine, const struct pawl_items_keys *keys, size_t keys_count,
+                               uint64_t clock, uint64_t slack) {
   pawl_status status = PAWL_OK;
   for (struct item_peer *peer = engine->peers; peer && !status; peer = peer->next) {
     struct asking_run run = {0};
     if (!pwi_item_is_attached(peer) || peer->how != ITEM_FAR) continue;
     if (pwi_item_is_push(engine) && !engine->config.is_conservative) continue;
-    for (uint64_t i = 0; i < keys->count && !status; i++) {
-      uint64_t key = keys->start + i * (keys->stride ? keys->stride : 1),
-               need = pwi_items_need(engine, key, clock, slack);
-      uint32_t rank = pwi_item_runs_rank(&peer->in, key);
-      if (rank == ITEM_NO_RANK) continue;
-      if (pwi_item_cell_clock(pwi_item_place(engine, peer, rank), engine->config.size) < need)
-        status = request(engine, peer, rank, need, &run);
-    }
+    for (size_t i = 0; i < keys_count && !status; i++)
+      status = request_range(engine, peer, &keys[i], clock, slack, &run);
     flush(engine, &run);
     pwi_item_fetch(engine, peer);
   }

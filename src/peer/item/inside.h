@@ -81,8 +81,9 @@ struct item_peer {
   struct pwi_remote shown;
   uint64_t shown_size;
   struct item_memory memory;
-  uint32_t owned;  /* places in this memory */
-  uint64_t *asked; /* for each rank of `in`: the need of an ASK without an answer; NULL: none was ever asked */
+  uint32_t owned;   /* places in this memory */
+  uint64_t *asked;  /* for each rank of `in`: the need of an ASK without an answer; NULL: none was ever asked */
+  uint64_t *sought; /* for each rank of `in`: the need of a prefetch that is not satisfied, 0: none; may be NULL */
   struct item_marks wanted, fetching;
   bool is_closing; /* it closes the context, and waits until this member has fetched all */
 

@@ -117,9 +117,9 @@ void pwi_items_wait_begin(struct pwi_items *engine, struct pwi_items_wait *wait)
 PAWL_MUST_USE pawl_status pwi_items_ask(struct pwi_items *engine, const struct pwi_items_wait *wait);
 void pwi_items_wait_end(struct pwi_items *engine, struct pwi_items_wait *wait);
 
-/* Requests items that are older than needed: `count` from `key`, by `stride`. Unknown keys are skipped. */
+/* Requests items that are older than needed. Unknown keys are skipped. */
 PAWL_MUST_USE pawl_status pwi_items_prefetch(struct pwi_items *engine, const struct pawl_items_keys *keys,
-                                             uint64_t clock, uint64_t slack);
+                                             size_t keys_count, uint64_t clock, uint64_t slack);
 
 /* Whether the item has a producer at present. */
 bool pwi_items_has_producer(const struct pwi_items *engine, uint64_t key);

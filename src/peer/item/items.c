@@ -379,6 +379,7 @@ void pwi_items_destroy(struct pwi_items *engine) {
 static size_t peer_bytes(const struct item_peer *peer) {
   return pwi_item_runs_bytes(&peer->produces) + pwi_item_runs_bytes(&peer->in) + pwi_item_runs_bytes(&peer->out) +
          (peer->asked ? peer->in.keys * sizeof *peer->asked : 0) +
+         (peer->sought ? peer->in.keys * sizeof *peer->sought : 0) +
          (peer->asks ? peer->out.keys * sizeof *peer->asks : 0) +
          ((size_t)peer->dirty.size + peer->wanted.size + peer->fetching.size) / 8;
 }

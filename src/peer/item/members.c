@@ -185,8 +185,9 @@ static void reset_link(struct pwi_items *engine, struct item_peer *peer) {
   pwi_item_marks_fini(&peer->wanted);
   pwi_item_marks_fini(&peer->fetching);
   pwi_free(peer->asked);
+  pwi_free(peer->sought);
   pwi_free(peer->asks);
-  peer->asked = peer->asks = NULL;
+  peer->asked = peer->sought = peer->asks = NULL;
   peer->ask_count = 0;
 }
 

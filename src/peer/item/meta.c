@@ -122,8 +122,9 @@ void pwi_item_drop_meta(struct item_peer *peer) {
   pwi_item_runs_fini(&peer->in);
   pwi_item_runs_fini(&peer->out);
   pwi_free(peer->asked);
+  pwi_free(peer->sought);
   pwi_free(peer->asks);
-  peer->asked = peer->asks = NULL;
+  peer->asked = peer->sought = peer->asks = NULL;
   peer->ask_count = 0;
   pwi_item_marks_fini(&peer->wanted);
   pwi_item_marks_fini(&peer->fetching);
