@@ -143,7 +143,8 @@ static void test_each_kind_of_bad_line_is_named_with_its_place(void **state) {
   check_bad("1,2,3\n1,3,4 5\n", "ratings:2: the rating '4 5' is not a number");
   check_bad("1,2,3\n1,3,nan\n", "ratings:2: the rating 'nan' is not finite");
   check_bad("1,2,3\n1,3,inf,0\n", "ratings:2: the rating 'inf' is not finite");
-  check_bad("1,2,3\n1,3,1e39\n", "ratings:2: the rating '1e39' is not finite");
+  check_bad("1,2,3\n1,3,1e39\n", "ratings:2: the rating '1e39' is too large: ratings are floats");
+  check_bad("1,2,3\n1,3,-1e39\n", "ratings:2: the rating '-1e39' is too large: ratings are floats");
   check_bad("1,2,3\n1,\"3,4\n", "ratings:2: a quote is not closed, or text follows it");
   check_bad("1,2,three\n", "ratings:1: the rating 'three' is not a number"); /* does not pass for a header */
   snprintf(text, sizeof text, "1,2,3\n%0300d,3,4\n", 7);

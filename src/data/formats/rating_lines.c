@@ -92,8 +92,9 @@ static bool read_value(struct pwi_rating_line *line, struct pwi_field field) {
   if (field.begin == field.end) return bad(line, "the rating is empty");
   if (is_blank(*field.begin) || !pwi_number(field.begin, &stop, &value) || stop != field.end)
     return bad(line, "the rating '%.*s' is not a number", shown(field), field.begin);
-  if (!isfinite(value) || fabs(value) > (double)FLT_MAX)
-    return bad(line, "the rating '%.*s' is not finite", shown(field), field.begin);
+  if (!isfinite(value)) return bad(line, "the rating '%.*s' is not finite", shown(field), field.begin);
+  if (fabs(value) > (double)FLT_MAX)
+    return bad(line, "the rating '%.*s' is too large: ratings are floats", shown(field), field.begin);
   line->value = value;
   return true;
 }
