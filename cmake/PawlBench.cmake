@@ -10,11 +10,12 @@ add_executable(pawl_storm tests/storm/harness/main.c)
 target_link_libraries(pawl_storm PRIVATE pawl_storm_harness pawl_cli pawl_inside)
 set_target_properties(pawl_storm PROPERTIES OUTPUT_NAME pawl-storm)
 
-file(GLOB bench_command_sources CONFIGURE_DEPENDS bench/command/*.c bench/command/asap/*.c)
+file(GLOB bench_command_sources CONFIGURE_DEPENDS bench/command/*.c bench/command/asap/*.c
+  bench/command/lapser/*.c)
 list(FILTER bench_command_sources EXCLUDE REGEX "_test\\.c$")
 add_executable(pawl_bench ${bench_command_sources})
 target_include_directories(pawl_bench PRIVATE .)
-target_link_libraries(pawl_bench PRIVATE pawl_storm_harness pawl_cli pawl_inside)
+target_link_libraries(pawl_bench PRIVATE pawl_storm_harness pawl_cli pawl_apps pawl_inside)
 add_dependencies(pawl_bench pawl_command pawl_storm) # it starts them
 set_target_properties(pawl_bench PROPERTIES OUTPUT_NAME pawl-bench)
 
@@ -35,7 +36,7 @@ foreach(source ${bench_sources})
   add_dependencies(bench bench_${name})
 endforeach()
 
-# `pawl-bench net --op`, `asap --real` and `reduce` run them beside pawl, if Open MPI is there. Tests do not need them.
+# `pawl-bench net --op`, `asap --real`, `reduce` and `lapser` run them beside pawl, if Open MPI is there. Tests do not need them.
 pkg_check_modules(OPENMPI QUIET IMPORTED_TARGET ompi-c)
 if(OPENMPI_FOUND)
   add_executable(bench_mpi_onesided EXCLUDE_FROM_ALL bench/mpi/onesided.c)
@@ -54,4 +55,12 @@ if(OPENMPI_FOUND)
   set_target_properties(bench_mpi_allreduce PROPERTIES
     OUTPUT_NAME mpi_allreduce RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
   add_dependencies(bench bench_mpi_allreduce)
+
+  # The same worker as `pawl-bench lapser`.
+  add_executable(bench_mpi_bpmf EXCLUDE_FROM_ALL bench/mpi/bpmf.c bench/command/lapser/worker.c)
+  target_include_directories(bench_mpi_bpmf PRIVATE .)
+  target_link_libraries(bench_mpi_bpmf PRIVATE PkgConfig::OPENMPI pawl_inside pawl_apps)
+  set_target_properties(bench_mpi_bpmf PROPERTIES
+    OUTPUT_NAME mpi_bpmf RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+  add_dependencies(bench bench_mpi_bpmf)
 endif()

@@ -143,11 +143,13 @@ foreach(source ${app_test_sources}) # apps/linear/model/model_test.c becomes `ap
   pawl_test_name(${source} ${PROJECT_SOURCE_DIR} name)
   target_link_libraries(test.${name} PRIVATE pawl_apps)
 endforeach()
-file(GLOB bench_tests CONFIGURE_DEPENDS bench/command/*_test.c bench/command/asap/*_test.c) # bench/command/wait_run_test.c becomes `bench.wait_run`
+file(GLOB bench_tests CONFIGURE_DEPENDS bench/command/*_test.c bench/command/asap/*_test.c
+  bench/command/lapser/*_test.c) # bench/command/wait_run_test.c becomes `bench.wait_run`
 foreach(source ${bench_tests})
   pawl_add_test(${source} ${PROJECT_SOURCE_DIR}/bench/command bench.)
   pawl_test_name(${source} ${PROJECT_SOURCE_DIR}/bench/command name)
   target_sources(test.bench.${name} PRIVATE $<TARGET_OBJECTS:pawl_cli> $<TARGET_OBJECTS:pawl_storm_harness>
     $<FILTER:$<TARGET_OBJECTS:pawl_bench>,EXCLUDE,/main\\.c>)
+  target_link_libraries(test.bench.${name} PRIVATE pawl_apps)
 endforeach()
 add_subdirectory(tests)

@@ -32,6 +32,11 @@ static bool is_in_path(const char *program) {
   return false;
 }
 
+bool pwi_mpi_has(const char *name) {
+  char path[4096];
+  return is_in_path("mpirun") && find_program(name, path, sizeof path);
+}
+
 void pwi_mpi_explain(const char *name) {
   char path[4096];
   if (!is_in_path("mpirun"))

@@ -12,6 +12,9 @@
  * printed. False if it is not there or fails. */
 bool pwi_mpi_run(const char *name, uint32_t ranks, const char *const *arguments, char *text, size_t room);
 
+/* Whether build/bench/NAME and mpirun are there. */
+bool pwi_mpi_has(const char *name);
+
 /* Prints a line that says what to install if build/bench/NAME or mpirun is missing. */
 void pwi_mpi_explain(const char *name);
 

@@ -45,6 +45,7 @@ static pawl_status open_session(const struct pwi_asap_crew *crew, const struct i
   options.key = invitation->key;
   options.job = "bench";
   options.peers_only = crew->servers == 0;
+  options.tcp_only = crew->tcp_only;
   return pawl_session_open(&options, session_out);
 }
 

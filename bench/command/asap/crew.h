@@ -1,4 +1,4 @@
-/* Processes of this machine that share an embedded cluster, for `pawl-bench asap --real` and `pawl-bench reduce`.
+/* Processes of this machine that share an embedded cluster, for `pawl-bench asap --real`, `reduce` and `lapser`.
  *
  * The processes are forked while this one has no other thread. Then this process starts the cluster and tells
  * them where it is. Each opens a session, works, stores its result in shared memory and ends. A process whose
@@ -23,6 +23,7 @@ struct pwi_asap_crew {
   const struct pwi_command *command; /* whose name stands before messages */
   uint32_t count;
   uint32_t servers; /* 0: a manager only */
+  bool tcp_only;    /* no data plane between the processes */
   pawl_status (*work)(struct pwi_asap_member *member);
   const void *task;
   size_t result_size, shared_size;
