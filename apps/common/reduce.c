@@ -7,6 +7,7 @@
 #include <pawl/task.h>
 
 #include "apps/common/clock.h"
+#include "apps/common/errors.h"
 
 #define LOOK_NS PAWL_SECOND           /* between two checks whether the job has ended */
 #define GIVE_UP_NS (60 * PAWL_SECOND) /* for one step */
@@ -73,6 +74,17 @@ pawl_status apps_reduce_give(struct pawl_worker *worker, const void *values, siz
   if (begin > end || end > count) return PAWL_CORRUPT;
   if (!values || pawl_worker_rank(worker) > 0) return PAWL_OK;
   return pawl_worker_report(worker, (const char *)values + (size_t)begin * width, (size_t)(end - begin) * width);
+}
+
+/* --- the scheduler --------------------------------------------------------------------------------------- */
+
+pawl_status apps_reduce_check_graph(struct apps_run *run, const char *graph, uint32_t least, uint32_t most) {
+  struct pawl_reduce_options options;
+  pawl_reduce_options_init(&options);
+  pawl_status status = pawl_reduce_graph_check(graph, options.seed, options.degree, least, most);
+  if (status == PAWL_MISMATCH)
+    return apps_fail(run, status, "%s; change the number of workers, or the graph", apps_error_text(status));
+  return status ? apps_fail_as_said(run, status) : PAWL_OK;
 }
 
 struct apps_given {

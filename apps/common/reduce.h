@@ -50,7 +50,12 @@ pawl_status apps_reduce_mean(struct pawl_worker *worker, uint64_t number, uint64
 pawl_status apps_reduce_give(struct pawl_worker *worker, const void *values, size_t count, size_t width, uint64_t begin,
                              uint64_t end);
 
-/* The scheduler: one round in which the first worker gives `size` bytes. Takes `order`. `*is_there_out` is false if
+/* --- the scheduler --------------------------------------------------------------------------------------- */
+
+/* Before the job is created: whether from `least` to `most` workers can average in the graph. */
+pawl_status apps_reduce_check_graph(struct apps_run *run, const char *graph, uint32_t least, uint32_t most);
+
+/* One round in which the first worker gives `size` bytes. Takes `order`. `*is_there_out` is false if
  * that worker was lost. */
 pawl_status apps_reduce_receive(struct apps_run *run, char *order, void *bytes, size_t size, bool *is_there_out);
 

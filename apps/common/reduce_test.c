@@ -110,6 +110,7 @@ static pawl_status report_of_test(struct pawl_worker *is, const void *bytes, siz
 #define apps_reduce_step apps_reduce_step_of_test
 #define apps_reduce_close apps_reduce_close_of_test
 #define apps_reduce_mean apps_reduce_mean_of_test
+#define apps_reduce_check_graph apps_reduce_check_graph_of_test
 #define apps_reduce_give apps_reduce_give_of_test
 #define apps_reduce_receive apps_reduce_receive_of_test
 #include "apps/common/reduce.c"
@@ -219,6 +220,18 @@ static void test_the_first_worker_gives_a_part_of_the_mean(void **state) {
   assert_int_equal(told_size, 0);
 }
 
+/* The text of the first failure is kept. */
+static void test_a_graph_is_refused_with_advice(void **state) {
+  (void)state;
+  char error[APPS_TEXT_MAX] = "";
+  struct apps_run run = {.error = error};
+  assert_int_equal(apps_reduce_check_graph(&run, "ring", 2, 4), PAWL_OK);
+  assert_int_equal(apps_reduce_check_graph(&run, NULL, 1, 1), PAWL_OK);
+  assert_string_equal(error, "");
+  assert_int_equal(apps_reduce_check_graph(&run, "hypercube", 3, 3), PAWL_INVALID);
+  assert_non_null(strstr(error, "graph hypercube"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(test_waits_for_the_number_that_the_scheduler_names, begin),
@@ -229,6 +242,7 @@ int main(void) {
       cmocka_unit_test_setup(test_every_round_has_a_reduce_of_its_own, begin),
       cmocka_unit_test_setup(test_a_mean_that_workers_do_not_agree_on_is_not_there, begin),
       cmocka_unit_test_setup(test_the_first_worker_gives_a_part_of_the_mean, begin),
+      cmocka_unit_test(test_a_graph_is_refused_with_advice),
   };
   return cmocka_run_group_tests_name("apps.common.reduce", tests, NULL, NULL);
 }

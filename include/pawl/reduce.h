@@ -27,7 +27,9 @@
  *
  * GRAPH. The member with the lowest rank makes the graph for all. When members come or go, the graph is made
  * again for the new number of members. If the graph that the options name is not possible for that number (a
- * file for 8 nodes, 7 survivors), the default graph takes its place.
+ * file for 8 nodes, 7 survivors), the default graph takes its place. A group that was created for one founding
+ * member is one whose members come as they like: any graph may be named, and is used at the numbers of members
+ * for which it is possible (pawl_reduce_graph_check).
  *
  * MEMBERSHIP. When the members of the group have changed, a step first agrees with all other members on the
  * number of the group and on one iteration: the highest that any member has completed. A member that is behind,
@@ -183,7 +185,8 @@ struct pawl_reduce_state {
  *
  * PAWL_INVALID      an argument is malformed; the graph is not strongly connected, or there is none of that many
  *                   nodes
- * PAWL_MISMATCH     the file of the graph has another number of nodes than the group has founding members
+ * PAWL_MISMATCH     the file of the graph has another number of nodes than the group has founding members, of which
+ *                   there are several
  * PAWL_UNSUPPORTED  `significant` in another mode than NOTIFY_ACK, or a type other than F32 and F64
  * PAWL_EXISTS       this session has a reduce of that name open in the group
  * PAWL_NOT_FOUND, PAWL_FORBIDDEN, PAWL_IO, PAWL_CORRUPT   the file of the graph
@@ -193,6 +196,17 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_reduce_open(struct pawl_peers *peers, co
                                                     const struct pawl_tensor *tensors, size_t count,
                                                     const struct pawl_reduce_options *options, int64_t timeout_ns,
                                                     struct pawl_reduce **reduce_out);
+
+/* Checks, without a session, the graph that `graph`, `seed` and `degree` of the options name. At some number of members
+ * from `least` to `most` a file must be usable; if the two are the same, so must a topology. pawl_error_text explains.
+ *
+ * PAWL_MISMATCH     the file has another number of nodes
+ * PAWL_INVALID      there is no such topology, or none of that many nodes; the graph is not strongly connected; `least`
+ *                   is 0 or above `most`
+ * PAWL_TOO_LARGE    the name has more than PAWL_REDUCE_GRAPH_MAX characters
+ * PAWL_NOT_FOUND, PAWL_FORBIDDEN, PAWL_IO, PAWL_CORRUPT, PAWL_NO_MEMORY   the file */
+PAWL_API PAWL_MUST_USE pawl_status pawl_reduce_graph_check(const char *graph, uint64_t seed, uint32_t degree,
+                                                           uint32_t least, uint32_t most);
 
 /* Sends the tensors to all out-neighbours, waits as the mode says, and combines the inputs into the tensors.
  * `report_out` may be NULL.

@@ -306,7 +306,6 @@ static void test_bad_arguments_and_graphs_are_refused(void **state) {
   struct pawl_reduce *reduce = NULL;
   float value = 1;
   struct pawl_tensor tensor = {&value, 1, PAWL_F32}, bad = {&value, 1, PAWL_I32}, missing = {NULL, 4, PAWL_F32};
-  char path[] = "/tmp/pawl-reduce-XXXXXX";
   (void)state;
   prepare(members, 1, 10);
   struct member *member = &members[0];
@@ -321,15 +320,6 @@ static void test_bad_arguments_and_graphs_are_refused(void **state) {
   must_fail(try_open(member, "x", &tensor, 1), PAWL_INVALID, "hedgehog");
   member->options.graph = "/nowhere/graph";
   must_fail(try_open(member, "x", &tensor, 1), PAWL_NOT_FOUND, "/nowhere/graph");
-  int handle = mkstemp(path);
-  assert_true(handle >= 0);
-  close(handle);
-  member->options.graph = path;
-  write_file(path, "nodes 3\n0: 1\n1: 2\n2: 0\n");
-  must_fail(try_open(member, "x", &tensor, 1), PAWL_MISMATCH, "has 3 nodes, but the group has 1 founding members");
-  write_file(path, "nodes 3\n0: 7\n");
-  must_fail(try_open(member, "x", &tensor, 1), PAWL_CORRUPT, ":2:");
-  unlink(path);
   member->options.graph = NULL;
   member->options.significant = NAN;
   must_fail(try_open(member, "x", &tensor, 1), PAWL_INVALID, "significant");
@@ -362,6 +352,107 @@ static void test_a_graph_that_is_not_strongly_connected_is_refused(void **state)
     assert_non_null(strstr(members[i].text, "not strongly connected"));
   }
   release(members, 2);
+}
+
+/* --- graphs from files ---------------------------------------------------------------------------------- */
+
+static char graph_path[] = "/tmp/pawl-reduce-XXXXXX";
+
+/* A ring of three, which has one in-neighbour where the default graph has two. */
+static void write_ring(void) {
+  strcpy(graph_path + strlen(graph_path) - 6, "XXXXXX");
+  int handle = mkstemp(graph_path);
+  assert_true(handle >= 0);
+  close(handle);
+  write_file(graph_path, "nodes 3\n0: 1\n1: 2\n2: 0\n");
+}
+
+static void test_a_graph_is_checked_before_there_is_a_session(void **state) {
+  (void)state;
+  write_ring();
+  must(pawl_reduce_graph_check(graph_path, 1, 0, 3, 3));
+  must(pawl_reduce_graph_check(graph_path, 1, 0, 1, 8));
+  must_fail(pawl_reduce_graph_check(graph_path, 1, 0, 4, 4), PAWL_MISMATCH, "has 3 nodes; expected 4, one for each");
+  must_fail(pawl_reduce_graph_check(graph_path, 1, 0, 1, 2), PAWL_MISMATCH, "has 3 nodes; expected 1 to 2, one for");
+  write_file(graph_path, "nodes 3\n0: 7\n");
+  must_fail(pawl_reduce_graph_check(graph_path, 1, 0, 3, 3), PAWL_CORRUPT, ":2:");
+  write_file(graph_path, "nodes 3\n0: 1\n1: 2\n");
+  must_fail(pawl_reduce_graph_check(graph_path, 1, 0, 3, 3), PAWL_INVALID, "not strongly connected");
+  unlink(graph_path);
+  must_fail(pawl_reduce_graph_check(graph_path, 1, 0, 3, 3), PAWL_NOT_FOUND, graph_path);
+  must(pawl_reduce_graph_check(NULL, 1, 0, 3, 3));
+  must(pawl_reduce_graph_check("hypercube", 1, 0, 4, 4));
+  must(pawl_reduce_graph_check("hypercube", 1, 0, 3, 4));
+  must_fail(pawl_reduce_graph_check("hypercube", 1, 0, 3, 3), PAWL_INVALID, "graph hypercube");
+  must_fail(pawl_reduce_graph_check("chain", 1, 0, 3, 3), PAWL_INVALID, "not strongly connected");
+  must_fail(pawl_reduce_graph_check("hedgehog", 1, 0, 1, 9), PAWL_INVALID, "hedgehog");
+  must_fail(pawl_reduce_graph_check("ring", 1, 0, 0, 3), PAWL_INVALID, "0 to 3");
+  must_fail(pawl_reduce_graph_check("ring", 1, 0, 3, 2), PAWL_INVALID, "3 to 2");
+}
+
+static void test_a_file_has_a_node_for_each_founding_member(void **state) {
+  struct member members[2];
+  (void)state;
+  write_ring();
+  prepare(members, 2, 10);
+  for (int i = 0; i < 2; i++) members[i].options.graph = graph_path;
+  start(members, 2);
+  finish(members, 2);
+  for (int i = 0; i < 2; i++) {
+    assert_int_equal(members[i].status, PAWL_MISMATCH);
+    assert_non_null(strstr(members[i].text, "has 3 nodes, but the group has 2 founding members"));
+  }
+  unlink(graph_path);
+  release(members, 2);
+}
+
+/* Reduces as a member of a group that it has joined already. Its state after the steps is that before it closes. */
+static void *run_joined(void *context) {
+  struct member *member = context;
+  struct pawl_tensor tensor = {member->values, member->count, PAWL_F32};
+  struct pawl_reduce_state now = {0};
+  pawl_status status =
+      pawl_reduce_open(member->peers, "model", &tensor, 1, &member->options, PATIENCE, &member->reduce);
+  while (!status && member->report.iteration < member->iterations)
+    status = pawl_reduce_step(member->reduce, PATIENCE, &member->report);
+  if (!status) pawl_reduce_state(member->reduce, &now);
+  note(member, status);
+  snprintf(member->text, sizeof member->text, "%s", now.graph);
+  pawl_reduce_close(member->reduce);
+  return NULL;
+}
+
+/* The members of such a group come and go: the file is used while there are as many members as it has nodes. */
+static void test_a_group_of_one_founder_takes_a_file_for_more_members(void **state) {
+  struct member members[4];
+  (void)state;
+  write_ring();
+  prepare(members, 4, 10);
+  for (uint32_t size = 3; size <= 4; size++) {
+    for (uint32_t i = size == 3 ? 0 : 3; i < size; i++) {
+      must(pawl_peers_join(members[i].session, members[i].group, 1, PATIENCE, &members[i].peers));
+      members[i].options.graph = graph_path;
+    }
+    for (uint32_t i = 0; i < size; i++) {
+      for (uint64_t known; known = pawl_peers_number(members[i].peers), pawl_peers_size(members[i].peers) < size;)
+        must(pawl_peers_await(members[i].peers, known, PATIENCE));
+      members[i].report.iteration = 0;
+      assert_int_equal(pthread_create(&members[i].thread, NULL, run_joined, &members[i]), 0);
+    }
+    for (uint32_t i = 0; i < size; i++) pthread_join(members[i].thread, NULL);
+    for (uint32_t i = 0; i < size; i++) {
+      assert_int_equal(members[i].status, PAWL_OK);
+      assert_int_equal(members[i].report.iteration, members[i].iterations);
+    }
+    assert_string_equal(members[1].text, size == 3 ? graph_path : "root");
+    assert_int_equal(members[1].report.expected, size == 3 ? 1 : 2);
+  }
+  unlink(graph_path);
+  for (uint32_t i = 0; i < 4; i++) {
+    pawl_peers_leave(members[i].peers);
+    must(pawl_session_close(members[i].session, PATIENCE));
+  }
+  release(members, 4);
 }
 
 /* --- checkpoints ---------------------------------------------------------------------------------------- */
@@ -546,6 +637,9 @@ int main(int argc, char **argv) {
       cmocka_unit_test(test_a_step_ends_at_its_deadline_and_can_be_continued),
       cmocka_unit_test(test_bad_arguments_and_graphs_are_refused),
       cmocka_unit_test(test_a_graph_that_is_not_strongly_connected_is_refused),
+      cmocka_unit_test(test_a_graph_is_checked_before_there_is_a_session),
+      cmocka_unit_test(test_a_file_has_a_node_for_each_founding_member),
+      cmocka_unit_test(test_a_group_of_one_founder_takes_a_file_for_more_members),
       cmocka_unit_test(test_a_checkpoint_is_loaded_whole_or_not_at_all),
       cmocka_unit_test(test_a_whole_job_is_resumed_from_its_checkpoints),
       cmocka_unit_test(test_processes_that_are_killed_do_not_stop_the_others),

@@ -137,6 +137,43 @@ complained 'the training diverged in epoch 1, step [0-9]*: the loss is not finit
 expect 1 "$pawl" $cnn -o no.model --workers 2 --share reduce --graph spiral
 complained "spiral"
 
+# --- a graph from a file -------------------------------------------------------------------------------------------
+
+# The net is that of the same graph by its name, and that of another graph differs. A worker looks for the file where the command
+# does, also if that was given a relative path.
+expect 0 "$pawl" graph show ring --nodes 3 --save ring3.graph
+expect 0 "$pawl" graph show ring --nodes 4 --save ring4.graph
+for graph in ring3.graph ring complete; do
+  # shellcheck disable=SC2086
+  expect 0 "$pawl" $cnn --epochs 1 --batch 16 --rate 0.001 -o $graph.model --workers 3 --graph $graph --average models
+done
+cmp ring3.graph.model ring.model || fail 'a ring from a file gives another net than a ring'
+! cmp -s ring.model complete.model || fail 'another graph gives the same net'
+
+# refuses_graph TEXT ARGUMENT…: a graph that does not fit is refused before any worker is started.
+refuses_graph() {
+  text=$1
+  shift
+  # shellcheck disable=SC2086
+  expect 1 "$pawl" $cnn -o no.model --share reduce "$@"
+  complained "$text"
+  ! grep joined err || fail 'workers are started for a graph that does not fit'
+  expect 1 "$pawl" train svm train.svm -o no.model --method sgd --share reduce "$@"
+  complained "$text"
+  ! grep joined err || fail 'workers are started for a graph that does not fit'
+}
+printf '1 1:1\n-1 1:2\n' >train.svm
+printf 'nodes 3\n0: 1\n1: 2\n' >open.graph
+printf 'nodes 3\n0: one\n' >bad.graph
+refuses_graph 'ring4.graph has 4 nodes; expected 3, one for each member; change the number of workers, or the graph' \
+  --workers 3 --graph ring4.graph
+refuses_graph 'ring4.graph has 4 nodes; expected 2 to 3, one for each member' --workers 2:3 --graph ./ring4.graph
+refuses_graph 'open.graph is not strongly connected: there is no path from node [12] to node [01]' --workers 3 --graph open.graph
+refuses_graph 'bad.graph:2: ' --workers 3 --graph bad.graph
+refuses_graph 'none.graph' --workers 3 --graph none.graph
+refuses_graph 'graph hypercube: ' --workers 3 --graph hypercube
+[ ! -e no.model ] || fail 'a graph that does not fit gives a model'
+
 # --- linear models by reduce ---------------------------------------------------------------------------------------
 
 python3 - <<'END'
@@ -157,6 +194,9 @@ expect 0 "$pawl" train svm rows.svm --no-bias --method sgd --minibatch 50 --rate
 awk -v is="$(figure objective)" -v best="$best" 'BEGIN { exit !(is < 1.05 * best) }' || fail "$(figure objective) instead of $best"
 said '"share":"reduce","workers":2,"workers_lost":0'
 expect 0 "$pawl" predict reduced.model rows.svm
+# shellcheck disable=SC2086
+expect 0 "$pawl" $sgd --passes 3 --share reduce --graph ring3.graph --workers 3 -o file.model --json
+said '"share":"reduce","workers":3,"workers_lost":0'
 
 # The model is that of the survivors, and the objective that of all rows.
 long="$sgd --passes 1000000"

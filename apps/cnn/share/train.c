@@ -207,6 +207,7 @@ static bool tick(void *application) {
 static pawl_status create_job(struct cnn_scheduler *scheduler) {
   const struct pawl_cnn_sharing *sharing = &scheduler->sharing;
   struct pawl_job_options job;
+  pawl_status status = PAWL_OK;
   pawl_job_options_init(&job);
   job.name = scheduler->spec.job;
   job.least = sharing->workers ? sharing->workers : 1;
@@ -214,6 +215,9 @@ static pawl_status create_job(struct cnn_scheduler *scheduler) {
   job.pieces = job.most;
   job.on_loss = sharing->on_loss;
   job.drop_slowest = sharing->drop_slowest;
+  if (sharing->share == PAWL_CNN_REDUCE)
+    status = apps_reduce_check_graph(&scheduler->common, sharing->graph, job.least, job.most);
+  if (status) return status;
   return apps_job_create(&scheduler->common, &job, cnn_share_spec_write(&scheduler->spec), CNN_TIMEOUT);
 }
 

@@ -7,6 +7,7 @@
 
 #include "apps/common/memory.h"
 #include "apps/common/json.h"
+#include "apps/common/reduce.h"
 #include "apps/linear/train/inside.h"
 
 /* --- the job -------------------------------------------------------------------------------------------- */
@@ -70,6 +71,7 @@ static pawl_status create_job(struct linear_run *run) {
   const struct pawl_linear_options *options = run->options;
   struct pawl_job_options job;
   struct pawl_data_info info;
+  pawl_status status = PAWL_OK;
   bool is_one = is_for_one(run);
   if (is_one) run->spec.tau = 0; /* one worker waits for no other */
   pawl_data_info(run->data, &info);
@@ -88,6 +90,8 @@ static pawl_status create_job(struct linear_run *run) {
     if (job.on_loss == PAWL_LOSS_CONTINUE) job.on_loss = PAWL_LOSS_REPLACE; /* no worker would be left */
   }
   job.drop_slowest = options->drop_slowest;
+  if (run->spec.reduces) status = apps_reduce_check_graph(&run->common, options->graph, job.least, job.most);
+  if (status) return status;
   return apps_job_create(&run->common, &job, linear_spec_write(&run->spec), LINEAR_TIMEOUT);
 }
 

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
+#include "cli/train/paths.h"
+
 #define WORKERS_DEFAULT_MAX 8 /* more workers use more memory and gain little */
 #define JOB "train"
 
@@ -160,6 +163,17 @@ static void settle_workers(struct pwi_train_base *base) {
   base->most = come_by_themselves ? PWI_TRAIN_WORKERS_MAX : base->workers_most;
 }
 
+/* Workers may have another working directory. */
+static void settle_graph(struct pwi_train_base *base) {
+  if (!base->graph || !strpbrk(base->graph, "/.")) return; /* the name of a topology */
+  char *path = pwi_train_path_absolute(base->graph);
+  if (path && strlen(path) < sizeof base->graph_path) {
+    snprintf(base->graph_path, sizeof base->graph_path, "%s", path);
+    base->graph = base->graph_path;
+  }
+  pwi_free(path);
+}
+
 /* Warns of more workers than processors. */
 static void warn_of_crowd(const struct pwi_train_base *base) {
   uint32_t count = processors();
@@ -184,6 +198,7 @@ static int check_share(const struct pwi_train_base *base) {
 int pwi_train_base_settle(struct pwi_train_base *base) {
   const struct pwi_command *command = base->command;
   settle_workers(base);
+  settle_graph(base);
   if (pwi_train_base_reduces(base) && !base->has_on_loss) base->on_loss = PAWL_LOSS_CONTINUE;
   int exit_code = check_share(base);
   if (exit_code != PWI_EXIT_OK) return exit_code;

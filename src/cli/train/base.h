@@ -52,8 +52,9 @@ struct pwi_train_base {
   bool has_servers;
 
   enum pwi_train_share share;
-  bool has_items;             /* the method has --share items, and not --share reduce */
-  const char *graph;          /* NULL: the default */
+  bool has_items;    /* the method has --share items, and not --share reduce */
+  const char *graph; /* NULL: the default. A file has an absolute path, if that is not too long */
+  char graph_path[PAWL_REDUCE_GRAPH_MAX + 1];
   enum pawl_reduce_mode mode; /* of reduce, and of pushes to servers if `servers_have_modes` */
   bool has_mode;
   bool servers_have_modes; /* the method has --mode with --share servers, too */
