@@ -3,6 +3,7 @@
 #ifndef CNN_RUN_H
 #define CNN_RUN_H
 
+#include "apps/cnn/guess.h"
 #include "apps/cnn/solver.h"
 
 struct cnn_run;
@@ -26,10 +27,11 @@ struct cnn_run {
   struct pawl_cnn_options is;
   const struct pawl_images *images, *test;
   struct cnn_plan plan;
+  struct cnn_guess guess;
   char *error;
 
   struct pawl_cnn_model *model;
-  struct cnn_pass *test_pass; /* NULL without test images */
+  struct cnn_pass *test_pass; /* for test images, and for a doubtful net at the end */
 
   int64_t begun_ns, epoch_ns;
   struct cnn_tally epoch, all; /* of this epoch so far, and of all */

@@ -11,6 +11,9 @@
 #include "apps/common/clock.h"
 #include "apps/common/model_file.h"
 
+#define DOUBTFUL 0.9     /* of the loss of guessing */
+#define NO_BETTER 0.9999 /* a constant prediction has at least the loss of guessing, but for rounding */
+
 static_assert(PAWL_CNN_TEXT == APPS_TEXT_MAX, "sentences are written by the same function");
 
 pawl_status cnn_run_diverged(struct cnn_run *run, const char *what) {
@@ -77,10 +80,20 @@ static pawl_status run_epoch(struct cnn_run *run) {
   return PAWL_OK;
 }
 
+/* Whether the finished net is no better than guessing: it went astray, or the images do not tell the classes apart. The
+ * loss of the last epoch was measured while the parameters changed, so that of a doubtful net is measured again. */
+static bool is_guessing(struct cnn_run *run) {
+  struct pawl_cnn_score score;
+  if (run->progress.loss < DOUBTFUL * run->guess.loss) return false;
+  cnn_model_predict(run->model, run->test_pass, (size_t)run->is.batch, run->images, NULL, NULL, &score);
+  return !(score.loss < NO_BETTER * run->guess.loss);
+}
+
 static void conclude(struct cnn_run *run) {
   struct pawl_cnn_result *result = &run->result;
   struct pawl_cnn_about *about = &run->model->about;
-  result->why = result->epochs == run->is.epochs ? "epochs" : "interrupted";
+  result->why = result->epochs < run->is.epochs ? "interrupted" : is_guessing(run) ? "guessing" : "epochs";
+  result->guess_loss = run->guess.loss;
   result->loss = about->loss = run->progress.loss;
   result->train_error = run->progress.train_error;
   result->test_error = about->test_error = run->progress.test_error;
@@ -102,6 +115,10 @@ static pawl_status check_images(struct cnn_run *run) {
     return apps_say(run->error, PAWL_INVALID, "training and test images need labels");
   if (info.count > UINT32_MAX)
     return apps_say(run->error, PAWL_TOO_LARGE, "more than 2^32 training images; use fewer files");
+  run->guess = cnn_guess_of(run->images);
+  if (run->guess.classes < 2)
+    return apps_say(run->error, PAWL_INVALID, "all %" PRIu64 " images have the label %" PRIu32 "; training needs two",
+                    (uint64_t)info.count, run->guess.label);
   if (run->is.batch > info.count) run->is.batch = info.count;
   run->progress.images = info.count;
   run->plan = (struct cnn_plan){.images = info.count,
@@ -131,8 +148,7 @@ static pawl_status make_model(struct cnn_run *run) {
   if (status) return status;
   cnn_feed_measure(run->images, run->model->about.mean, run->model->about.deviation);
   cnn_net_start(run->model->net, run->is.seed, run->model->parameters);
-  if (!run->test) return PAWL_OK;
-  status = cnn_model_fits(run->model, run->test, run->error);
+  if (run->test) status = cnn_model_fits(run->model, run->test, run->error);
   if (status) return status;
   status = cnn_pass_create(run->model->net, (size_t)run->is.batch, false, &run->test_pass);
   return status ? apps_say(run->error, status, "no memory for batches of %zu images; use smaller ones",

@@ -4,6 +4,7 @@
 #include <pawl/cnn.h>
 
 #include "apps/cnn/feed.h"
+#include "apps/cnn/guess.h"
 #include "apps/cnn/images_test.h"
 #include "base/memory.h"
 
@@ -242,6 +243,32 @@ static void test_a_rate_that_is_too_high_diverges_with_a_clear_status(void **sta
   pawl_images_destroy(images);
 }
 
+/* With such steps the net stays as it was drawn. */
+static void test_a_net_that_is_no_better_than_guessing_says_so(void **state) {
+  (void)state;
+  struct pawl_images *images = make_images(1, 64, SIZE, CLASSES);
+  struct pawl_cnn_options options = options_of("lenet");
+  options.rate = 1e-12;
+  struct outcome outcome = must_train(images, NULL, &options);
+  struct cnn_guess guess = cnn_guess_of(images);
+  assert_string_equal(outcome.result.why, "guessing");
+  assert_int_equal(guess.classes, CLASSES);
+  assert_true(guess.loss > 0.95 * log(CLASSES) && guess.loss <= log(CLASSES));
+  assert_true(outcome.result.guess_loss == guess.loss && outcome.result.loss >= guess.loss);
+  pawl_cnn_model_destroy(outcome.model);
+  pawl_images_destroy(images);
+}
+
+static void test_images_of_one_label_are_refused(void **state) {
+  (void)state;
+  struct pawl_images *images = make_images(1, 20, SIZE, 1);
+  struct pawl_cnn_options options = options_of("lenet");
+  struct outcome outcome = train(images, NULL, &options);
+  assert_int_equal(outcome.status, PAWL_INVALID);
+  assert_string_equal(outcome.error, "all 20 images have the label 0; training needs two");
+  pawl_images_destroy(images);
+}
+
 static void test_options_that_make_no_sense_are_refused(void **state) {
   (void)state;
   struct pawl_images *images = make_images(1, 5, 16, 2), *small = make_images(1, 5, 12, 2),
@@ -335,6 +362,8 @@ int main(void) {
       cmocka_unit_test(test_pixels_are_scaled_to_mean_0_and_deviation_1),
       cmocka_unit_test(test_progress_is_reported_after_each_step_and_epoch),
       cmocka_unit_test(test_a_rate_that_is_too_high_diverges_with_a_clear_status),
+      cmocka_unit_test(test_a_net_that_is_no_better_than_guessing_says_so),
+      cmocka_unit_test(test_images_of_one_label_are_refused),
       cmocka_unit_test(test_options_that_make_no_sense_are_refused),
       cmocka_unit_test(test_images_without_labels_are_predicted_but_not_trained_on),
       cmocka_unit_test(test_without_memory_nothing_is_left_behind),

@@ -128,7 +128,9 @@ struct pawl_cnn_progress {
 };
 
 struct pawl_cnn_result {
-  const char *why; /* "epochs", "interrupted" */
+  /* "epochs"; "interrupted"; or "guessing": the epochs are over, and on the training images the net is no better than
+   * guessing by the share of each class. */
+  const char *why;
   uint64_t epochs; /* complete ones */
   double loss, train_error, test_error;
   uint64_t steps;
@@ -143,6 +145,8 @@ struct pawl_cnn_result {
   uint32_t workers_lost;               /* during training */
   double wait_pct;                     /* share of their time in which workers waited for servers or for one another */
   uint64_t bytes_sent, bytes_received; /* by all workers */
+
+  double guess_loss; /* the loss of guessing */
 };
 
 struct pawl_cnn_options {
@@ -171,8 +175,8 @@ static inline void pawl_cnn_options_init(struct pawl_cnn_options *options) {
 /* Checks the options. Returns false, with a message that says what to change, if they are invalid. */
 PAWL_API bool pawl_cnn_check(const struct pawl_cnn_options *options, char error[PAWL_CNN_TEXT]);
 
-/* Trains a net. `test` may be NULL. Both sets need labels. PAWL_INVALID (an option, or images without labels),
- * PAWL_MISMATCH (images that do not fit the net, or test images of another size or class), PAWL_DIVERGED (the loss or a
+/* Trains a net. `test` may be NULL. Both sets need labels. PAWL_INVALID (an option, images without labels, or
+ * training images of one label only), PAWL_MISMATCH (images that do not fit the net, or test images of another size or class), PAWL_DIVERGED (the loss or a
  * parameter is not finite any more: no model), PAWL_UNSUPPORTED (several threads, but OpenBLAS has none),
  * PAWL_TOO_LARGE, PAWL_NO_MEMORY. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_cnn_train(const struct pawl_images *images, const struct pawl_images *test,

@@ -47,19 +47,33 @@ complained '^epoch 3/3  '
 [ "$(wc -l <bars.jsonl)" -eq 3 ] || fail 'the log has not three lines'
 grep -q '"epoch":3,.*"test_error":0' bars.jsonl || fail "the log: $(cat bars.jsonl)"
 
+# Steps that are too short: the net is as it was drawn. The model is written, and the exit code is no success.
+# shellcheck disable=SC2086
+expect 3 "$pawl" $train --epochs 1 --rate 1e-12 -o guess.model
+said '^NO BETTER THAN GUESSING after 1 epoch$'
+complained '^guess.model is NO BETTER THAN GUESSING, whose loss is 1\.3[0-9]*; try a lower --rate'
+# shellcheck disable=SC2086
+expect 3 "$pawl" $train --epochs 1 --rate 1e-12 -o guess.model --json
+said '"why":"guessing","epochs":1,'
+said '"guess_loss":1\.3'
+python3 -c "import struct; open('same-labels', 'wb').write(struct.pack('>2I', 0x801, 240) + bytes([2]) * 240)"
+expect 1 "$pawl" train cnn --model lenet train-images same-labels -o no.model
+complained 'all 240 images have the label 2; training needs two'
+[ ! -e no.model ] || fail 'images of one label give a model'
+
 # The same seed gives the same model, another one another; the name of the model is that of the data.
 # shellcheck disable=SC2086
 expect 0 "$pawl" $train --test test-images --test test-labels --epochs 3 --batch 16 -o again.model --quiet
 [ ! -s out ] && [ ! -s err ] || fail 'quiet is not quiet'
 cmp -s bars.model again.model || fail 'the same seed gives another model'
 # shellcheck disable=SC2086
-expect 0 "$pawl" $train --epochs 1 --seed 2 --schedule constant --momentum 0 --decay 0 --rate 0.05 --json
+expect 0 "$pawl" $train --epochs 1 --seed 2 --schedule constant --momentum 0 --decay 0 --rate 0.005 --json
 said '"model":"train-images.model","net":"lenet","parameters":[0-9]*,"images":240,"test_images":0,"why":"epochs","epochs":1,"steps":4,'
 said '"test_error":null,'
-said '"batch":64,"rate":0.05,"momentum":0.0,"decay":0.0,"seed":"2",'
+said '"batch":64,"rate":0.005,"momentum":0.0,"decay":0.0,"seed":"2",'
 cmp -s bars.model train-images.model && fail 'another seed gives the same model'
 
-expect 0 "$pawl" train cnn --model vgg 'data_batch_*.bin' --test data_batch_1.bin --epochs 1 --batch 8 -o colours.model --threads 1
+expect 0 "$pawl" train cnn --model vgg 'data_batch_*.bin' --test data_batch_1.bin --epochs 3 --batch 8 --rate 0.001 -o colours.model --threads 1
 said '^  images  *24 of 3 x 32 x 32, in 3 classes$'
 
 # --- prediction ----------------------------------------------------------------------------------------------------------------------

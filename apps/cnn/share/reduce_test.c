@@ -98,14 +98,23 @@ static void test_divergence_ends_the_training(void **state) {
   pawl_images_destroy(images);
 }
 
-static void test_an_unknown_graph_is_refused(void **state) {
+/* Before there is a job, so that no worker would find it. */
+static void test_a_graph_that_does_not_fit_is_refused(void **state) {
   (void)state;
+  static const struct {
+    const char *graph, *text;
+  } wrong[] = {{"spiral", "spiral"}, {"hypercube", "graph hypercube: "}, {"chain", "not strongly connected"}};
   struct pawl_images *images = make_images(6, 32, SIZE, CLASSES);
   struct pawl_cnn_options options = options_of("lenet");
-  struct pawl_cnn_sharing sharing = reduce_of(2, "spiral", PAWL_REDUCE_NOTIFY_ACK);
-  struct outcome shared = train_shared(images, NULL, &sharing, &options);
-  assert_int_equal(shared.status, PAWL_INVALID);
-  assert_non_null(strstr(shared.error, "spiral"));
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    struct pawl_cnn_sharing sharing = reduce_of(3, wrong[i].graph, PAWL_REDUCE_NOTIFY_ACK);
+    struct outcome shared = {.model = NULL};
+    shared.status =
+        pawl_cnn_train_shared(session, &sharing, images, NULL, &options, &shared.model, &shared.result, shared.error);
+    assert_int_equal(shared.status, PAWL_INVALID);
+    assert_non_null(strstr(shared.error, wrong[i].text));
+    assert_null(shared.model);
+  }
   pawl_images_destroy(images);
 }
 
@@ -116,7 +125,7 @@ int main(void) {
       cmocka_unit_test(test_mixed_models_are_the_same_in_every_run),
       cmocka_unit_test(test_every_mode_learns),
       cmocka_unit_test(test_divergence_ends_the_training),
-      cmocka_unit_test(test_an_unknown_graph_is_refused),
+      cmocka_unit_test(test_a_graph_that_does_not_fit_is_refused),
   };
   return cmocka_run_group_tests_name("apps.cnn.share.reduce", tests, open_peers, close_cluster);
 }

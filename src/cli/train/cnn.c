@@ -105,8 +105,17 @@ static int keep(struct cnn_train *train, struct pawl_cnn_model *model, const str
     snprintf(line, sizeof line, "the unfinished model was saved to %.400s", train->output);
     pwi_train_show_say(&train->run.show, line);
   }
+  bool is_guessing = strcmp(result->why, "guessing") == 0;
+  if (is_guessing) {
+    snprintf(
+        line, sizeof line,
+        "%.300s is NO BETTER THAN GUESSING, whose loss is %.4f; try a lower --rate than %g, more --epochs, or other "
+        "images",
+        train->output, result->guess_loss, result->rate);
+    pwi_train_show_say(&train->run.show, line);
+  }
   int printed = print_result(train, model, result);
-  return is_interrupted ? PWI_TRAIN_INTERRUPTED : printed;
+  return is_interrupted ? PWI_TRAIN_INTERRUPTED : is_guessing && printed == PWI_EXIT_OK ? PWI_TRAIN_UNCERTAIN : printed;
 }
 
 static int fail(struct cnn_train *train, pawl_status status, const char *error) {

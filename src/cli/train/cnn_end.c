@@ -57,16 +57,17 @@ int pwi_train_cnn_end_json(const struct pwi_train_cnn_end *end) {
   struct pawl_cnn_about about;
   pawl_cnn_model_about(end->model, &about);
   json_t *object = json_pack(
-      "{s:o, s:s, s:I, s:I, s:I, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "model",
-      pwi_json_string(end->output), "net", about.net, "parameters", (json_int_t)about.parameters, "images",
+      "{s:o, s:s, s:I, s:I, s:I, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}",
+      "model", pwi_json_string(end->output), "net", about.net, "parameters", (json_int_t)about.parameters, "images",
       (json_int_t)about.images, "test_images", (json_int_t)end->test_images, "why", result->why, "epochs",
       (json_int_t)result->epochs, "steps", (json_int_t)result->steps, "loss", pwi_train_json_number(result->loss),
-      "train_error", pwi_train_json_number(result->train_error), "test_error",
-      pwi_train_json_number(result->test_error), "seconds", pwi_train_json_number(result->seconds), "train_seconds",
-      pwi_train_json_number(result->train_s), "images_per_s", pwi_train_json_number(result->images_per_s), "batch",
-      (json_int_t)result->batch, "rate", pwi_train_json_number(result->rate), "momentum",
-      pwi_train_json_number(result->momentum), "decay", pwi_train_json_number(result->decay), "seed",
-      json_sprintf("%" PRIu64, about.seed), "total_seconds", pwi_train_json_number(end->seconds));
+      "guess_loss", pwi_train_json_number(result->guess_loss), "train_error",
+      pwi_train_json_number(result->train_error), "test_error", pwi_train_json_number(result->test_error), "seconds",
+      pwi_train_json_number(result->seconds), "train_seconds", pwi_train_json_number(result->train_s), "images_per_s",
+      pwi_train_json_number(result->images_per_s), "batch", (json_int_t)result->batch, "rate",
+      pwi_train_json_number(result->rate), "momentum", pwi_train_json_number(result->momentum), "decay",
+      pwi_train_json_number(result->decay), "seed", json_sprintf("%" PRIu64, about.seed), "total_seconds",
+      pwi_train_json_number(end->seconds));
   if (end->options->base.share != PWI_TRAIN_SHARE_NONE) add_workers(end, object);
   return pwi_train_json_write(stdout, object) ? PWI_EXIT_OK
                                               : pwi_cli_failure(end->options->base.command, "cannot print the result");
@@ -77,8 +78,10 @@ void pwi_train_cnn_end_print(const struct pwi_train_cnn_end *end) {
   struct pawl_cnn_about about;
   char whole[32], training[32], speed[32];
   pawl_cnn_model_about(end->model, &about);
-  printf("%s after %" PRIu64 " epoch%s\n", strcmp(result->why, "epochs") == 0 ? "done" : result->why, result->epochs,
-         result->epochs == 1 ? "" : "s");
+  const char *how = strcmp(result->why, "epochs") == 0     ? "done"
+                    : strcmp(result->why, "guessing") == 0 ? "NO BETTER THAN GUESSING"
+                                                           : result->why;
+  printf("%s after %" PRIu64 " epoch%s\n", how, result->epochs, result->epochs == 1 ? "" : "s");
   printf("  %-12s %s, with %" PRIu64 " parameters\n", "net", about.net, about.parameters);
   printf("  %-12s %" PRIu64 " of %" PRIu32 " x %" PRIu32 " x %" PRIu32 ", in %" PRIu32 " classes\n", "images",
          about.images, about.channels, about.height, about.width, about.classes);
