@@ -44,6 +44,7 @@ struct pawl_session {
   struct pwi_net *net;
   struct pwi_client *client;
   struct pwi_random random;
+  uint64_t collective_lives; /* engines of collectives that were opened so far */
   struct pwi_log log;
   struct pwi_keyring *keys;      /* NULL: none */
   struct pwi_embedded *embedded; /* NULL: the cluster is not embedded */

@@ -224,6 +224,25 @@ static void test_the_last_operation_completes_although_members_close(void **stat
   }
 }
 
+/* Members close and open the collective again as soon as they have made their operations, while others still close the
+ * former one. No member takes the former engine of another one for the present one. */
+static void test_a_collective_can_be_opened_again_while_others_still_close_it(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 40; seed++) {
+    begin();
+    all.operations = 1 + seed % 4;
+    all.openings = 5;
+    all.pause_max = seed % 3 ? 1 : 30 * MS;
+    open_scene(seed, 2 + (uint32_t)(seed % 8));
+    collectors_run(&all, 60 * PWI_SIM_SECOND);
+    for (uint32_t i = 0; i < all.count; i++)
+      if (all.members[i].gone > 0)
+        fail_msg("seed %llu: member %u: %s", (unsigned long long)seed, i, all.members[i].problem);
+    assert_int_equal(all.checked, all.operations * all.openings * all.count);
+    end();
+  }
+}
+
 /* --- members that differ -------------------------------------------------------------------------------- */
 
 static struct collective_call odd_call, even_call;
@@ -322,6 +341,7 @@ int main(void) {
       cmocka_unit_test(test_calls_that_time_out_go_on_when_they_are_repeated),
       cmocka_unit_test(test_a_late_member_joins_with_the_next_renew),
       cmocka_unit_test(test_the_last_operation_completes_although_members_close),
+      cmocka_unit_test(test_a_collective_can_be_opened_again_while_others_still_close_it),
       cmocka_unit_test(test_members_that_call_different_operations_fail_with_names),
       cmocka_unit_test(test_members_that_close_after_a_mismatch_have_told_the_reason),
   };

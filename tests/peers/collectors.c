@@ -229,9 +229,9 @@ static void failed(struct collector *member, pawl_status status) {
   bool is_expected = status == PAWL_NODE_GONE || status == PAWL_CANCELLED;
   member->gone += status == PAWL_NODE_GONE;
   member->cancelled += status == PAWL_CANCELLED;
+  snprintf(member->problem, sizeof member->problem, "%s", pwi_collective_problem(member->engine));
   if (!is_expected) {
     member->status = status;
-    snprintf(member->problem, sizeof member->problem, "%s", pwi_collective_problem(member->engine));
     if (!member->all->is_mixed_up) broken(member, "unexpected status", (uint64_t)-status);
   }
   if (member->all->must_end) {
@@ -249,6 +249,16 @@ static void renew_over(struct collector *member) {
     member->must_close = member->must_reopen = true;
   else
     call_later(member);
+}
+
+static void go_on(struct collector *member) {
+  const struct collectors *all = member->all;
+  if (!all->operations || member->completed % all->operations != 0) {
+    call_later(member);
+    return;
+  }
+  member->must_close = true;
+  member->must_reopen = member->completed < all->operations * all->openings;
 }
 
 static void call_over(struct collector *member) {
@@ -269,10 +279,8 @@ static void call_over(struct collector *member) {
   pwi_collective_state(member->engine, &state);
   if (member->all->must_grow && state.members > state.size)
     renew(member);
-  else if (member->all->operations && member->completed >= member->all->operations)
-    member->must_close = true;
   else
-    call_later(member);
+    go_on(member);
 }
 
 static void look(struct collector *member) {
@@ -461,7 +469,7 @@ bool collectors_are_running(void *context) {
   struct collectors *all = context;
   for (uint32_t i = 0; i < all->count; i++) {
     const struct collector *member = &all->members[i];
-    if (member->client.client && !member->must_not_open && !member->is_closed) return true;
+    if (member->client.client && !member->must_not_open && (!member->is_closed || member->must_reopen)) return true;
   }
   return false;
 }

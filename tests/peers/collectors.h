@@ -52,6 +52,7 @@ struct collectors {
   uint32_t founders;    /* 0: count */
   size_t largest;       /* values of a call */
   uint64_t operations;  /* that a member makes before it closes; 0: it goes on */
+  uint64_t openings;    /* times that a member opens the collective, for so many operations each; 0: once */
   int64_t pause_max;    /* between two calls */
   int64_t patience_max; /* of a call, before it times out; 0: for ever */
   bool must_grow;       /* members renew when they see that another one waits */

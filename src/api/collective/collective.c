@@ -53,7 +53,7 @@ static pawl_status open_engine(struct pawl_collective *collective) {
                                          .wakes = wakes,
                                          .closed = closed};
   pwi_driver_enter(&session->driver);
-  config.life = pwi_random_u64(&session->random) | 1;
+  config.life = ++session->collective_lives;
   pawl_status status = session->is_closed ? PAWL_NODE_STOPPED : pwi_client_peers(session->client, &config.peers);
   if (!status) status = pwi_collective_create(&config, &collective->engine);
   if (!status) pwi_owned_add(&session->collectives, &collective->owned);

@@ -112,6 +112,30 @@ void pwi_collective_want_links(struct pwi_collective *engine) {
 
 /* --- beginning ------------------------------------------------------------------------------------------ */
 
+/* A member may have heard of GO before it has a link with the present engine of another one, and what it knows of that
+ * one may be of the engine before. */
+static void set_life(struct pwi_collective *engine, struct collective_peer *peer, uint64_t life) {
+  peer->epoch_life = life;
+  if (peer->life == 0 || peer->life >= life) return; /* later: see look_at_lives */
+  peer->life = life;
+  peer->is_linked = false;
+  pwi_collective_stream_lost(engine, peer);
+  pwi_collective_forget_life(engine, peer);
+}
+
+static void set_lives(struct pwi_collective *engine) {
+  for (uint32_t i = 0; i < engine->size; i++) {
+    struct collective_peer *peer = pwi_collective_find(engine, engine->ids[i]);
+    if (peer) set_life(engine, peer, engine->ids[engine->size + i]);
+  }
+}
+
+static void look_at_lives(struct pwi_collective *engine) {
+  for (const struct collective_peer *peer = engine->peers; peer; peer = peer->next)
+    if (pwi_collective_in_epoch(engine, peer->sender.id) && peer->life > peer->epoch_life)
+      pwi_collective_fail_reopened(engine, peer);
+}
+
 /* Whom this member sends to and receives from. */
 static pawl_status set_partners(struct pwi_collective *engine) {
   uint32_t distances = pwi_collective_distances(engine->size);
@@ -119,8 +143,8 @@ static pawl_status set_partners(struct pwi_collective *engine) {
   for (struct collective_peer *peer = engine->peers; peer; peer = peer->next) {
     peer->is_in = peer->is_out = false;
     if (peer->ready_number <= engine->epoch.number) peer->ready_number = 0;
-    peer->epoch_life = peer->life;
   }
+  set_lives(engine);
   for (uint32_t k = 0; k < distances && !status; k++) {
     uint64_t distance = UINT64_C(1) << k;
     struct collective_peer *to = pwi_collective_find(engine, engine->ids[(engine->rank + distance) % engine->size]);
@@ -133,10 +157,10 @@ static pawl_status set_partners(struct pwi_collective *engine) {
   return status;
 }
 
-static bool take_ids(struct pwi_collective *engine, const uint64_t *ids, uint32_t count) {
-  uint64_t *copy = pwi_resize_array(engine->ids, count, sizeof *copy);
+static bool take_ids(struct pwi_collective *engine, const uint64_t *members, uint32_t count) {
+  uint64_t *copy = pwi_resize_array(engine->ids, 2 * (size_t)count, sizeof *copy);
   if (!copy) return false;
-  memmove(copy, ids, count * sizeof *ids);
+  memmove(copy, members, 2 * (size_t)count * sizeof *members);
   engine->ids = copy;
   engine->size = count;
   engine->own_id = pwi_channel_self(engine->channel).id;
@@ -145,8 +169,10 @@ static bool take_ids(struct pwi_collective *engine, const uint64_t *ids, uint32_
   return true;
 }
 
-static void enter(struct pwi_collective *engine, struct collective_epoch epoch, const uint64_t *ids, uint32_t count) {
-  if (!take_ids(engine, ids, count)) {
+/* `members`: ids, then lives. */
+static void enter(struct pwi_collective *engine, struct collective_epoch epoch, const uint64_t *members,
+                  uint32_t count) {
+  if (!take_ids(engine, members, count)) {
     pwi_collective_run_short(engine);
     return;
   }
@@ -165,6 +191,7 @@ static void enter(struct pwi_collective *engine, struct collective_epoch epoch, 
     pwi_collective_fail(engine, status, engine->own_id, 0, "no memory for %" PRIu32 " members", count);
   for (const struct collective_peer *peer = engine->peers; peer; peer = peer->next)
     pwi_collective_hear_abort(engine, &peer->foretold);
+  look_at_lives(engine);
   pwi_collective_look_at_members(engine);
   pwi_collective_wake(engine);
 }
@@ -186,7 +213,7 @@ static uint32_t next_round(const struct pwi_collective *engine, uint64_t number)
 /* The writer has room for GO: members that are never told would wait for an epoch that has begun. */
 static bool can_say_go(struct pwi_collective *engine, size_t count) {
   pwi_writer_reset(&engine->writer);
-  return pwi_write_room(&engine->writer, 16 + 8 * count) != NULL;
+  return pwi_write_room(&engine->writer, 16 + 16 * count) != NULL;
 }
 
 static void decide(struct pwi_collective *engine) {
@@ -198,13 +225,17 @@ static void decide(struct pwi_collective *engine) {
     const struct collective_peer *peer = pwi_collective_find(engine, members[i].sender.id);
     if (!peer || peer->ready_number != number) return;
   }
-  uint64_t *ids = pwi_alloc_zero(count, sizeof *ids);
+  uint64_t *ids = pwi_alloc_zero(2 * count, sizeof *ids);
   if (!ids || !can_say_go(engine, count)) {
     pwi_free(ids);
     pwi_collective_run_short(engine);
     return;
   }
-  for (size_t i = 0; i < count; i++) ids[i] = members[i].sender.id;
+  for (size_t i = 0; i < count; i++) {
+    const struct collective_peer *peer = pwi_collective_find(engine, members[i].sender.id);
+    ids[i] = members[i].sender.id;
+    ids[count + i] = peer ? peer->life : engine->config.life;
+  }
   struct collective_epoch epoch = {number, next_round(engine, number)};
   enter(engine, epoch, ids, (uint32_t)count);
   pwi_free(ids);
@@ -257,15 +288,19 @@ static bool is_sound(const struct pwi_collective *engine, const struct collectiv
 
 void pwi_collective_hear_go(struct pwi_collective *engine, const struct collective_peer *peer,
                             const struct collective_go *go) {
+  pwi_collective_meet_next(engine);
   if (!engine->is_readying || engine->is_closing || pwi_collective_compare(go->epoch, engine->epoch) <= 0 ||
       !is_sound(engine, peer, go))
     return;
-  uint64_t *ids = pwi_alloc_zero(go->count, sizeof *ids);
+  uint64_t *ids = pwi_alloc_zero(2 * (size_t)go->count, sizeof *ids);
   if (!ids) {
     pwi_collective_run_short(engine); /* the caller says GO again when this member repeats READY */
     return;
   }
-  for (uint32_t i = 0; i < go->count; i++) ids[i] = pwi_collective_go_id(go, i);
+  for (uint32_t i = 0; i < go->count; i++) {
+    ids[i] = pwi_collective_go_id(go, i);
+    ids[go->count + i] = pwi_collective_go_life(go, i);
+  }
   enter(engine, go->epoch, ids, go->count);
   pwi_free(ids);
 }

@@ -314,6 +314,7 @@ static void advance_once(struct pwi_collective *engine) {
 void pwi_collective_advance(struct pwi_collective *engine) {
   if (engine->has_left) return;
   advance_once(engine);
+  pwi_collective_meet_next(engine);
   if (engine->is_closing) close_step(engine, false);
 }
 

@@ -29,7 +29,7 @@ struct pwi_collective_config {
   const struct pwi_log *log;
   struct pwi_vector_id group;
   const char *name; /* copied */
-  uint64_t life;    /* differs from that of every engine of this name that this node had before; not 0 */
+  uint64_t life;    /* higher than that of every engine of this name that this node had before; not 0 */
 
   void *context;                 /* of the functions below */
   void (*wakes)(void *context);  /* inside the actor */

@@ -98,21 +98,59 @@ static void changed(void *self) {
 /* --- links ---------------------------------------------------------------------------------------------- */
 
 /* An engine that was opened anew knows nothing of the epoch and the streams of the former one. */
+void pwi_collective_forget_life(struct pwi_collective *engine, struct collective_peer *peer) {
+  pwi_collective_stream_reset(engine, peer);
+  peer->is_gone = peer->has_closed = false;
+  peer->ready_number = 0;
+  peer->foretold = (struct collective_message){0};
+}
+
+void pwi_collective_fail_reopened(struct pwi_collective *engine, const struct collective_peer *peer) {
+  pwi_collective_fail(engine, PAWL_NODE_GONE, peer->sender.id, 0,
+                      "node %" PRIu64 " has closed the collective and opened it again", peer->sender.id);
+}
+
 static void look_at_life(struct pwi_collective *engine, struct collective_peer *peer, uint64_t life) {
   if (peer->life == life) return;
-  bool is_other = peer->life != 0;
+  if (peer->life != 0) pwi_collective_forget_life(engine, peer);
   peer->life = life;
-  if (is_other) {
-    pwi_collective_stream_reset(engine, peer);
-    peer->is_gone = false;
-    peer->ready_number = 0;
+  if (pwi_collective_in_epoch(engine, peer->sender.id) && peer->epoch_life && peer->epoch_life != life)
+    pwi_collective_fail_reopened(engine, peer);
+}
+
+static void meet(struct pwi_collective *engine, struct collective_peer *peer, uint64_t life) {
+  peer->is_linked = true;
+  peer->farewell = COLLECTIVE_STAYS;
+  peer->has_closed = false;
+  look_at_life(engine, peer, life);
+  if (engine->failed && pwi_collective_in_epoch(engine, peer->sender.id))
+    pwi_collective_say(engine, peer, COLLECTIVE_ABORT, &engine->abort); /* it may be lost */
+}
+
+/* A member that has closed did its part of the operations that it has completed. If it opens the collective again, they
+ * must not fail for that here: its new engine has to wait until the epoch is over. */
+static bool must_wait(const struct pwi_collective *engine, const struct collective_peer *peer, uint64_t life) {
+  return engine->is_live && peer->is_gone && peer->life != life && pwi_collective_in_epoch(engine, peer->sender.id);
+}
+
+void pwi_collective_meet_next(struct pwi_collective *engine) {
+  if (engine->is_live || engine->is_closing) return;
+  for (struct collective_peer *peer = engine->peers; peer; peer = peer->next) {
+    uint64_t life = peer->next_life;
+    if (!life) continue;
+    peer->next_life = 0;
+    meet(engine, peer, life);
+    if (peer->next_ready.position) pwi_collective_hear_ready(engine, peer, &peer->next_ready);
   }
-  if (!pwi_collective_in_epoch(engine, peer->sender.id)) return;
-  if (peer->epoch_life == 0)
-    peer->epoch_life = life;
-  else
-    pwi_collective_fail(engine, PAWL_NODE_GONE, peer->sender.id, 0,
-                        "node %" PRIu64 " has closed the collective and opened it again", peer->sender.id);
+}
+
+static void hear_next(struct pwi_collective *engine, struct collective_peer *peer, uint32_t kind,
+                      const struct collective_message *message) {
+  const struct collective_message none = {0};
+  if (kind == COLLECTIVE_READY) peer->next_ready = *message;
+  if (kind != COLLECTIVE_BYE) return;
+  peer->next_life = 0;
+  pwi_collective_say(engine, peer, COLLECTIVE_BYE_OK, &none);
 }
 
 static void linked(void *self, struct pwi_sender sender, const void *description, size_t size) {
@@ -128,12 +166,14 @@ static void linked(void *self, struct pwi_sender sender, const void *description
             engine->config.name, sender.id);
     return;
   }
-  peer->is_linked = true;
-  peer->farewell = COLLECTIVE_STAYS;
-  peer->has_closed = false;
-  look_at_life(engine, peer, pwi_get_u64((const char *)description + 8));
-  if (engine->failed && pwi_collective_in_epoch(engine, sender.id))
-    pwi_collective_say(engine, peer, COLLECTIVE_ABORT, &engine->abort); /* it may be lost */
+  uint64_t life = pwi_get_u64((const char *)description + 8);
+  if (engine->is_live && life < peer->epoch_life) return; /* it has closed already */
+  if (must_wait(engine, peer, life)) {
+    peer->next_life = life;
+    peer->next_ready = (struct collective_message){0};
+    return;
+  }
+  meet(engine, peer, life);
   pwi_collective_ready(engine);
   pwi_collective_advance(engine);
 }
@@ -142,6 +182,7 @@ static void lost(void *self, struct pwi_sender sender, pawl_status why) {
   struct pwi_collective *engine = self;
   struct collective_peer *peer = pwi_collective_find(engine, sender.id);
   (void)why;
+  if (peer) peer->next_life = 0;
   if (!peer || !peer->is_linked) return;
   peer->is_linked = false;
   pwi_collective_stream_lost(engine, peer);
@@ -206,13 +247,15 @@ static void heard(void *self, struct pwi_sender sender, uint32_t kind, const voi
   struct collective_peer *peer = pwi_collective_find(engine, sender.id);
   struct collective_message message;
   struct collective_go go;
-  if (!peer || !peer->is_linked) return;
+  if (!peer || (!peer->is_linked && !peer->next_life)) return;
   pawl_status status = kind == COLLECTIVE_GO ? pwi_collective_go_decode(bytes, size, &go)
                                              : pwi_collective_message_decode(kind, bytes, size, &message);
   if (status)
     pwi_log(engine->config.log, PAWL_LOG_WARN, "collective.bad",
             "collective=%s peer=%" PRIu64 " kind=%" PRIu32 " status=%s", engine->config.name, sender.id, kind,
             pawl_status_name(status));
+  else if (peer->next_life)
+    hear_next(engine, peer, kind, &message);
   else if (kind == COLLECTIVE_GO)
     pwi_collective_hear_go(engine, peer, &go);
   else

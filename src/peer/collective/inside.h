@@ -32,7 +32,7 @@ struct collective_peer {
   struct pwi_sender sender;
   bool is_linked;
   uint64_t life;                      /* of its engine, as of the last link; 0: never linked */
-  uint64_t epoch_life;                /* of its engine in the present epoch; 0: not known yet */
+  uint64_t epoch_life;                /* of its engine in the present epoch; 0: not known */
   bool is_in, is_out;                 /* this node receives from it, or sends to it, in the present epoch */
   bool is_gone;                       /* it has closed the collective */
   bool has_closed;                    /* likewise, but its BYE was lost */
@@ -41,6 +41,8 @@ struct collective_peer {
   uint64_t ready_number;              /* it waits for an epoch at this number of the group; 0: it does not */
   struct collective_epoch ready_last; /* the last epoch that it was in */
   struct collective_message foretold; /* its last ABORT, perhaps of an epoch that this node is not in yet */
+  uint64_t next_life; /* of the engine that it has opened while the present epoch goes on here; 0: none */
+  struct collective_message next_ready; /* what that engine said; position 0: nothing */
 
   /* the stream to it */
   unsigned char *staging;         /* COLLECTIVE_INBOX_SIZE bytes; NULL: nothing was ever sent */
@@ -104,7 +106,7 @@ struct pwi_collective {
 
   /* the epoch */
   struct collective_epoch epoch; /* the present or last one */
-  uint64_t *ids;                 /* its members */
+  uint64_t *ids;                 /* its members; then the lives of their engines */
   uint32_t size, rank;
   uint64_t own_id;
   bool is_live;     /* it has begun and not failed */
@@ -142,6 +144,9 @@ void pwi_collective_landed(struct pwi_collective *engine, struct collective_peer
 
 /* events.c */
 extern const struct pwi_channel_events pwi_collective_events;
+void pwi_collective_forget_life(struct pwi_collective *engine, struct collective_peer *peer);
+void pwi_collective_fail_reopened(struct pwi_collective *engine, const struct collective_peer *peer);
+void pwi_collective_meet_next(struct pwi_collective *engine); /* those that have opened the collective again */
 void pwi_collective_look_at_members(struct pwi_collective *engine);
 bool pwi_collective_is_member(const struct pwi_collective *engine, uint64_t id);
 

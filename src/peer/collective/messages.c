@@ -109,13 +109,17 @@ uint64_t pwi_collective_go_id(const struct collective_go *go, uint32_t index) {
   return pwi_get_u64(go->ids + 8 * (size_t)index);
 }
 
-void pwi_collective_go_encode(struct collective_epoch epoch, const uint64_t *ids, uint32_t count,
+uint64_t pwi_collective_go_life(const struct collective_go *go, uint32_t index) {
+  return pwi_get_u64(go->lives + 8 * (size_t)index);
+}
+
+void pwi_collective_go_encode(struct collective_epoch epoch, const uint64_t *members, uint32_t count,
                               struct pwi_writer *writer) {
   pwi_writer_reset(writer);
   pwi_write_u64(writer, epoch.number);
   pwi_write_u32(writer, epoch.round);
   pwi_write_u32(writer, count);
-  for (uint32_t i = 0; i < count; i++) pwi_write_u64(writer, ids[i]);
+  for (size_t i = 0; i < 2 * (size_t)count; i++) pwi_write_u64(writer, members[i]);
 }
 
 pawl_status pwi_collective_go_decode(const void *bytes, size_t size, struct collective_go *go_out) {
@@ -123,11 +127,13 @@ pawl_status pwi_collective_go_decode(const void *bytes, size_t size, struct coll
   pwi_reader_init(&reader, bytes, size);
   go_out->epoch.number = pwi_read_u64(&reader);
   go_out->epoch.round = pwi_read_u32(&reader);
-  go_out->count = pwi_read_count(&reader, 8);
+  go_out->count = pwi_read_count(&reader, 16);
   go_out->ids = pwi_read_bytes(&reader, 8 * (size_t)go_out->count);
+  go_out->lives = pwi_read_bytes(&reader, 8 * (size_t)go_out->count);
   if (go_out->count == 0) pwi_reader_fail(&reader, PAWL_CORRUPT);
   for (uint32_t i = 0; !reader.status && i < go_out->count; i++)
-    if (pwi_collective_go_id(go_out, i) <= (i ? pwi_collective_go_id(go_out, i - 1) : 0))
+    if (pwi_collective_go_id(go_out, i) <= (i ? pwi_collective_go_id(go_out, i - 1) : 0) ||
+        pwi_collective_go_life(go_out, i) == 0)
       pwi_reader_fail(&reader, PAWL_CORRUPT);
   return pwi_reader_end(&reader);
 }

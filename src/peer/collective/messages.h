@@ -4,7 +4,7 @@
  * of an epoch is the member with the lowest rank.
  *
  *   READY    to the caller: this member waits for an epoch; the last epoch that it was in
- *   GO       from the caller: the epoch that begins, with its members
+ *   GO       from the caller: the epoch that begins, with its members and the lives of their engines
  *   ABORT    to linked members, which pass it on: the epoch has failed, why, and which two members are concerned
  *   INBOX    to a member that sends to this one: the region that follows is the inbox for its pieces; `position` is
  *            that of the first piece that was not taken yet
@@ -107,19 +107,22 @@ struct collective_message {
 void pwi_collective_message_encode(const struct collective_message *message,
                                    unsigned char bytes[COLLECTIVE_MESSAGE_SIZE]);
 
-/* u64 number, u32 round, u32 count, u64 ids, ascending. */
+/* u64 number, u32 round, u32 count, u64 ids, ascending, u64 lives. */
 struct collective_go {
   struct collective_epoch epoch;
   uint32_t count;
-  const unsigned char *ids; /* as bytes; borrowed from the message */
+  const unsigned char *ids, *lives; /* as bytes; borrowed from the message */
 };
 
 uint64_t pwi_collective_go_id(const struct collective_go *go, uint32_t index);
-void pwi_collective_go_encode(struct collective_epoch epoch, const uint64_t *ids, uint32_t count,
+uint64_t pwi_collective_go_life(const struct collective_go *go, uint32_t index);
+
+/* `members`: `count` ids, then their lives. */
+void pwi_collective_go_encode(struct collective_epoch epoch, const uint64_t *members, uint32_t count,
                               struct pwi_writer *writer);
 
 /* Both accept any bytes. PAWL_TRUNCATED, PAWL_CORRUPT. The status of an ABORT is one that a collective may return; the
- * ids of a GO ascend, and there is at least one. */
+ * ids of a GO ascend, and there is at least one; no life is 0. */
 PAWL_MUST_USE pawl_status pwi_collective_message_decode(uint32_t kind, const void *bytes, size_t size,
                                                         struct collective_message *message_out);
 PAWL_MUST_USE pawl_status pwi_collective_go_decode(const void *bytes, size_t size, struct collective_go *go_out);
