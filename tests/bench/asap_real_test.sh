@@ -24,7 +24,7 @@ said 'was not reached'
 expect 2 "$bench" asap --figure 6 --real
 
 expect 0 "$bench" reduce --size 1k --peers 2 --seconds 0.05 --rounds 1 --json
-said '"bench":"reduce"'
+said '"bench":"reduce".*"cpu_us":[0-9.]*[1-9]'
 expect 0 "$bench" collective --size 1k --peers 2 --seconds 0.05 --rounds 1 --json
 said '"bench":"collective"'
 said '"of_memcpy":'

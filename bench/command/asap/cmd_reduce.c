@@ -42,22 +42,23 @@ static uint32_t counted(const struct pwi_asap_speed_case *measured, const struct
 
 static void print_json(const struct pwi_command *command, const struct pwi_asap_speed_case *measured,
                        const struct pwi_asap_speed *speed, const struct pwi_asap_speed_figures *figures) {
-  pwi_cli_print_json(command,
-                     json_pack("{s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:o}", "bench", command->name, "size",
-                               (json_int_t)speed->size, measured->counted, (int)counted(measured, speed), "us",
-                               figures->reduce_us, "memcpy_us", figures->copy_us, "gb_per_s",
-                               gb_per_s(speed, figures->reduce_us), "memcpy_gb_per_s",
-                               gb_per_s(speed, figures->copy_us), "of_memcpy", figures->copy_us / figures->reduce_us,
-                               "mpi_us", pwi_bench_number(figures->mpi_us)));
+  pwi_cli_print_json(
+      command,
+      json_pack("{s:s, s:I, s:i, s:f, s:f, s:f, s:f, s:f, s:o, s:o}", "bench", command->name, "size",
+                (json_int_t)speed->size, measured->counted, (int)counted(measured, speed), "us", figures->reduce_us,
+                "memcpy_us", figures->copy_us, "gb_per_s", gb_per_s(speed, figures->reduce_us), "memcpy_gb_per_s",
+                gb_per_s(speed, figures->copy_us), "of_memcpy", figures->copy_us / figures->reduce_us, "cpu_us",
+                pwi_bench_number(figures->cpu_us), "mpi_us", pwi_bench_number(figures->mpi_us)));
 }
 
 static void print_row(const struct pwi_asap_speed_case *measured, const struct pwi_asap_speed *speed,
                       const struct pwi_asap_speed_figures *figures) {
-  char mpi[32] = "-";
+  char mpi[32] = "-", cpu[32] = "-";
   if (!isnan(figures->mpi_us)) snprintf(mpi, sizeof mpi, "%.2f us", figures->mpi_us);
-  printf("%9zu %7" PRIu32 " %12.2f us %10.2f us %9.2fx %9.2f GB/s %14s\n", speed->size, counted(measured, speed),
+  if (!isnan(figures->cpu_us)) snprintf(cpu, sizeof cpu, "%.2f us", figures->cpu_us);
+  printf("%9zu %7" PRIu32 " %12.2f us %10.2f us %9.2fx %9.2f GB/s %14s %14s\n", speed->size, counted(measured, speed),
          figures->reduce_us, figures->copy_us, figures->copy_us / figures->reduce_us,
-         gb_per_s(speed, figures->reduce_us), mpi);
+         gb_per_s(speed, figures->reduce_us), cpu, mpi);
 }
 
 static int measure(const struct pwi_command *command, const struct pwi_asap_speed_case *measured,
@@ -83,8 +84,8 @@ int pwi_asap_speed_command(const struct pwi_command *command, const struct pwi_a
   if (!pwi_bench_read(command, argc, argv, read_option, &options, &exit_code)) return exit_code;
   if (!options.json) {
     pwi_bench_print_machine();
-    printf("     size %7s %12s        memcpy  of memcpy                 MPI_Allreduce\n", measured->counted,
-           measured->what);
+    printf("     size %7s %12s        memcpy  of memcpy                 processor time  MPI_Allreduce\n",
+           measured->counted, measured->what);
   }
   size_t size = options.speed.size;
   uint32_t peers = options.speed.peers;
@@ -116,9 +117,10 @@ const struct pwi_command pwi_command_bench_reduce = {
     .summary = "measure one reduce between processes of this machine",
     .text = "Starts processes that average a tensor by notify-ack on the complete graph, one\n"
             "step after the other, and prints the median of the time of a step beside a\n"
-            "memcpy of the same bytes in the same run, and beside MPI_Allreduce if Open MPI\n"
-            "was found when pawl was built. Without --size and --peers it measures 4 MB with\n"
-            "one neighbour and 1 KB with four.\n\n"
+            "memcpy of the same bytes in the same run, the processor time of one process for\n"
+            "a step, waiting included as far as it spins, and the time of MPI_Allreduce if\n"
+            "Open MPI was found when pawl was built. Without --size and --peers it measures\n"
+            "4 MB with one neighbour and 1 KB with four.\n\n"
             "  pawl-bench reduce\n"
             "  pawl-bench reduce --size 64k --peers 3 --json\n",
     .options = pwi_asap_speed_options,

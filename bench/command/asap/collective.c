@@ -121,7 +121,7 @@ static bool run_crew(const struct pwi_command *command, const struct pwi_asap_sp
   bool is_fine = pwi_asap_crew_run(&crew);
   if (is_fine) {
     const struct summing_result *result = pwi_asap_crew_result(&crew, 0);
-    *figures_out = (struct pwi_asap_speed_figures){result->sum_us, result->copy_us, (double)NAN};
+    *figures_out = (struct pwi_asap_speed_figures){result->sum_us, result->copy_us, (double)NAN, (double)NAN};
   }
   pwi_asap_crew_free(&crew);
   return is_fine;

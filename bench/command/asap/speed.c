@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/histogram.h"
 #include "base/memory.h"
@@ -27,7 +28,7 @@ struct shared {
 };
 
 struct result {
-  double reduce_us, copy_us;
+  double reduce_us, copy_us, cpu_us;
 };
 
 struct worker {
@@ -63,16 +64,25 @@ static double copy(struct worker *worker, double seconds) {
   return (double)pwi_histogram_percentile(&worker->times, 50) / 1e3;
 }
 
-static pawl_status reduce(struct worker *worker, double seconds, double *us_out) {
-  double begin = pwi_bench_now(), end = begin + seconds, now = begin;
+/* Processor seconds of this process so far. */
+static double used(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static pawl_status reduce(struct worker *worker, double seconds, double *us_out, double *cpu_us_out) {
+  double begin = pwi_bench_now(), end = begin + seconds, now = begin, before = used();
   pawl_status status = PAWL_OK;
+  uint64_t steps = 0;
   pwi_histogram_reset(&worker->times);
-  for (; now < end && !status; begin = now) {
+  for (; now < end && !status; begin = now, steps++) {
     status = pawl_reduce_step(worker->reduce, PATIENCE, NULL);
     now = pwi_bench_now();
     pwi_histogram_record(&worker->times, (int64_t)((now - begin) * 1e9));
   }
   *us_out = (double)pwi_histogram_percentile(&worker->times, 50) / 1e3;
+  *cpu_us_out = 1e6 * (used() - before) / fmax((double)steps, 1);
   return status;
 }
 
@@ -81,16 +91,17 @@ static pawl_status lead(struct worker *worker) {
   struct shared *shared = worker->member->shared;
   struct result *result = worker->member->result;
   struct pawl_reduce_report report = {0};
-  double reduces[PWI_ASAP_SPEED_ROUNDS_MAX], copies[PWI_ASAP_SPEED_ROUNDS_MAX];
+  double reduces[PWI_ASAP_SPEED_ROUNDS_MAX], copies[PWI_ASAP_SPEED_ROUNDS_MAX], cpu[PWI_ASAP_SPEED_ROUNDS_MAX];
   pawl_status status = PAWL_OK;
   for (int i = 0; i < WARM && !status; i++) status = pawl_reduce_step(worker->reduce, PATIENCE, &report);
   for (uint32_t i = 0; i < speed->rounds && !status; i++) {
     copies[i] = copy(worker, speed->seconds / 4);
-    status = reduce(worker, speed->seconds, &reduces[i]);
+    status = reduce(worker, speed->seconds, &reduces[i], &cpu[i]);
   }
   if (status) return status;
   result->copy_us = median(copies, speed->rounds);
   result->reduce_us = median(reduces, speed->rounds);
+  result->cpu_us = median(cpu, speed->rounds);
   struct pawl_reduce_state state;
   pawl_reduce_state(worker->reduce, &state);
   atomic_store(&shared->last, state.iteration + 1);
@@ -141,7 +152,7 @@ bool pwi_asap_speed_run(const struct pwi_command *command, const struct pwi_asap
   bool is_fine = pwi_asap_crew_run(&crew);
   if (is_fine) {
     const struct result *result = pwi_asap_crew_result(&crew, 0);
-    *figures_out = (struct pwi_asap_speed_figures){result->reduce_us, result->copy_us, (double)NAN};
+    *figures_out = (struct pwi_asap_speed_figures){result->reduce_us, result->copy_us, result->cpu_us, (double)NAN};
   }
   pwi_asap_crew_free(&crew);
   return is_fine;

@@ -16,6 +16,7 @@ struct pwi_asap_speed {
 
 struct pwi_asap_speed_figures {
   double reduce_us, copy_us;
+  double cpu_us; /* processor time of one process for one operation; NaN: not measured */
   double mpi_us; /* NaN: not measured */
 };
 
