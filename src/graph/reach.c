@@ -111,3 +111,17 @@ pawl_status pwi_diameter_find(const struct pwi_graph *graph, uint64_t limit, str
   if (!status) *diameter_out = found;
   return status;
 }
+
+pawl_status pwi_path_lengths_find(const struct pwi_graph *graph, struct pwi_path_lengths *lengths_out) {
+  struct wave wave;
+  struct pwi_path_lengths found = {0};
+  pawl_status status = open_wave(&wave, graph);
+  for (uint32_t i = 0; !status && i < graph->nodes; i++) {
+    uint32_t longest = spread(&wave, i);
+    if (longest > found.longest) found.longest = longest;
+    for (uint32_t k = 0; k < graph->nodes; k++) found.sum += wave.distance[k];
+  }
+  close_wave(&wave);
+  if (!status) *lengths_out = found;
+  return status;
+}

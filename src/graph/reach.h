@@ -1,4 +1,4 @@
-/* Which nodes reach which: strong connection, and the diameter.
+/* Which nodes reach which: strong connection, the diameter, and the lengths of all shortest paths.
  *
  * A graph is strongly connected if there is a path from every node to every other. Only then do the values of all
  * nodes influence one another. The diameter is the largest number of edges on a shortest path between two nodes:
@@ -31,5 +31,14 @@ struct pwi_diameter {
  * graph must be strongly connected. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_diameter_find(const struct pwi_graph *graph, uint64_t limit,
                                             struct pwi_diameter *diameter_out);
+
+/* The lengths of the shortest paths from every node to every other. */
+struct pwi_path_lengths {
+  uint64_t sum;
+  uint32_t longest; /* the diameter */
+};
+
+/* Searches from every node. The graph must be strongly connected. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_path_lengths_find(const struct pwi_graph *graph, struct pwi_path_lengths *lengths_out);
 
 #endif

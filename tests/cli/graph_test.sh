@@ -192,3 +192,29 @@ check
 check a b
 draw
 END
+
+# --- short paths ------------------------------------------------------------------------------------------------------------
+
+expect 0 "$pawl" graph optimise --nodes 8 --save short8 --svg short8.svg --staleness 3
+said '^optimised             106 .* 3 '
+said '^root                  1[0-9][0-9] '
+said '^lower bound           104$'
+said '^proven       no graph has a smaller sum: branch and bound'
+said '^staleness    a worker lacks at most 11 clocks of any other, if links allow 3$'
+grep -q '<svg' short8.svg || fail 'no picture was drawn'
+expect 0 "$pawl" graph check short8 --nodes 8
+said '^edges         16; '
+said '^diameter      3$'
+expect 0 "$pawl" graph optimise --nodes 1000 --steps 20 --balanced --json
+said '"balanced":true,.*"in_min":2,"in_max":2,"lower_bound":7987000,.*"proven":false,.*"others":{"root":{"sum":30532000,'
+[ "$(sed 's/.*"sum":\([0-9]*\),"mean".*"others".*/\1/' out)" -le 8336994 ] || fail "the sum is above kautz: $(cat out)"
+expect 0 "$pawl" graph optimise --nodes 9 --degree 8
+said '^proven       no graph has a smaller sum: it is the lower bound$'
+expect 2 "$pawl" graph optimise --nodes 9 --degree 9
+complained 'a node of 9 sends to at least 1 and at most 8 others, not to 9'
+expect 2 "$pawl" graph optimise --nodes 1
+complained 'expected a number of nodes, 2 to 2048'
+expect 2 "$pawl" graph optimise
+complained 'missing --nodes N'
+expect 1 "$pawl" graph optimise --nodes 5 --save nowhere/graph
+complained 'cannot write nowhere/graph: No such file'

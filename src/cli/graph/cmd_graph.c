@@ -38,7 +38,7 @@ static const struct pwi_command command_list = {
 };
 
 static const struct pwi_command *const children[] = {&command_list, &pwi_command_graph_show, &pwi_command_graph_check,
-                                                     NULL};
+                                                     &pwi_command_graph_optimise, NULL};
 
 const struct pwi_command pwi_command_graph = {
     .name = "graph",

@@ -4,6 +4,6 @@
 
 #include "cli/cli.h"
 
-extern const struct pwi_command pwi_command_graph_show, pwi_command_graph_check;
+extern const struct pwi_command pwi_command_graph_show, pwi_command_graph_check, pwi_command_graph_optimise;
 
 #endif

@@ -1,12 +1,11 @@
 /* `pawl graph show` and `pawl graph check`: the figures of a topology, and of a graph in a file. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "cli/graph/cmd_graph.h"
-#include "cli/graph/picture.h"
+#include "cli/graph/output.h"
 #include "cli/graph/racks.h"
 #include "cli/graph/report.h"
 #include "cli/role_options.h"
@@ -111,29 +110,6 @@ static int fail(const struct graph_run *run, pawl_status status, bool is_usage) 
 
 /* --- results ------------------------------------------------------------------------------------------------------------ */
 
-static int save(const struct graph_run *run) {
-  size_t size;
-  char *text = pwi_graph_format(run->graph, &size);
-  if (!text) return pwi_cli_failure(run->command, "out of memory");
-  FILE *file = fopen(run->save, "we");
-  bool is_written = file && fwrite(text, 1, size, file) == size;
-  int problem = errno;
-  if (file && fclose(file)) {
-    is_written = false;
-    problem = errno;
-  }
-  pwi_free(text);
-  return is_written ? PWI_EXIT_OK : pwi_cli_failure(run->command, "cannot write %s: %s", run->save, strerror(problem));
-}
-
-static int draw(const struct graph_run *run) {
-  if (run->graph->nodes > PWI_GRAPH_PICTURE_NODES || run->graph->edges > PWI_GRAPH_PICTURE_EDGES)
-    return pwi_cli_failure(run->command, "--svg draws at most %d nodes and %d edges, not %" PRIu32 " and %" PRIu32,
-                           PWI_GRAPH_PICTURE_NODES, PWI_GRAPH_PICTURE_EDGES, run->graph->nodes, run->graph->edges);
-  int problem = pwi_graph_picture(&run->report, run->svg);
-  return problem ? pwi_cli_failure(run->command, "cannot write %s: %s", run->svg, strerror(problem)) : PWI_EXIT_OK;
-}
-
 static int finish(struct graph_run *run, bool is_usage) {
   struct pwi_graph_report *report = &run->report;
   report->graph = run->graph;
@@ -145,8 +121,8 @@ static int finish(struct graph_run *run, bool is_usage) {
     exit_code = pwi_graph_report_print_json(report, run->command);
   else
     pwi_graph_report_print(report);
-  if (exit_code == PWI_EXIT_OK && run->save) exit_code = save(run);
-  if (exit_code == PWI_EXIT_OK && run->svg) exit_code = draw(run);
+  if (exit_code == PWI_EXIT_OK && run->save) exit_code = pwi_graph_save(run->command, run->graph, run->save);
+  if (exit_code == PWI_EXIT_OK && run->svg) exit_code = pwi_graph_draw(run->command, report, run->svg);
   if (exit_code != PWI_EXIT_OK || report->reach.is_strong) return exit_code;
   return pwi_cli_failure(run->command,
                          "the graph is not strongly connected: no path leads from node %" PRIu32 " to node %" PRIu32
