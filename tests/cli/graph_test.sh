@@ -208,6 +208,10 @@ said '^diameter      3$'
 expect 0 "$pawl" graph optimise --nodes 1000 --steps 20 --balanced --json
 said '"balanced":true,.*"in_min":2,"in_max":2,"lower_bound":7987000,.*"proven":false,.*"others":{"root":{"sum":30532000,'
 [ "$(sed 's/.*"sum":\([0-9]*\),"mean".*"others".*/\1/' out)" -le 8336994 ] || fail "the sum is above kautz: $(cat out)"
+expect 0 "$pawl" graph optimise --nodes 300 --steps 1000000000 --seconds 1 --save stopped
+said '^not proven   a smaller sum, down to [0-9]*, has not been ruled out; the search was stopped$'
+expect 0 "$pawl" graph check stopped --nodes 300
+said '^connected     strongly$'
 expect 0 "$pawl" graph optimise --nodes 9 --degree 8
 said '^proven       no graph has a smaller sum: it is the lower bound$'
 expect 2 "$pawl" graph optimise --nodes 9 --degree 9
