@@ -7,26 +7,18 @@
 
 #include "apps/common/memory.h"
 #include "apps/common/model_file.h"
+#include "apps/common/rows.h"
 #include "apps/mlr/labels.h"
 #include "apps/mlr/softmax.h"
 
 /* --- views ------------------------------------------------------------------------------------------------ */
-
-/* Both lists are ascending. */
-static void match_ids(const struct pawl_mlr_rows *rows, const uint64_t *ids, uint64_t features, uint32_t *numbers) {
-  uint64_t next = 0;
-  for (uint64_t i = 0; i < rows->info.features; i++) {
-    while (next < features && ids[next] < rows->ids[i]) next++;
-    numbers[i] = next < features && ids[next] == rows->ids[i] ? (uint32_t)next : UINT32_MAX;
-  }
-}
 
 static bool translate(struct mlr_view *view, const uint64_t *ids, uint64_t features) {
   const struct pawl_mlr_rows *rows = view->rows;
   uint32_t *numbers = apps_alloc_zero((size_t)rows->info.features + 1, sizeof *numbers);
   view->at = apps_alloc_zero((size_t)rows->info.entries + 1, sizeof *view->at);
   if (numbers && view->at) {
-    match_ids(rows, ids, features, numbers);
+    apps_rows_match(rows->ids, rows->info.features, ids, features, numbers);
     for (uint64_t i = 0; i < rows->info.entries; i++) {
       view->at[i] = numbers[rows->at[i]];
       view->unknown_values += view->at[i] == UINT32_MAX;
