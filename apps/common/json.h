@@ -41,6 +41,13 @@ static inline bool apps_json_take_number(const json_t *header, const char *key, 
   return json_is_number(is) || (may_be_null && json_is_null(is));
 }
 
+/* The flag of a key of a header. False: it is something else. */
+static inline bool apps_json_take_flag(const json_t *header, const char *key, bool *flag_out) {
+  const json_t *is = json_object_get(header, key);
+  *flag_out = json_is_true(is);
+  return json_is_boolean(is);
+}
+
 /* An array of numbers; NULL without memory. */
 static inline json_t *apps_json_numbers(const double *values, size_t count) {
   json_t *array = json_array();

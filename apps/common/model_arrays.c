@@ -95,6 +95,12 @@ bool apps_is_finite(const float *numbers, size_t count) {
   return true;
 }
 
+bool apps_are_rising(const uint64_t *numbers, uint64_t count) {
+  for (uint64_t i = 1; i < count; i++)
+    if (numbers[i] <= numbers[i - 1]) return false;
+  return true;
+}
+
 bool apps_arrays_are_over(const struct apps_arrays *code) { return code->at == code->size - APPS_MODEL_SUM; }
 
 bool apps_model_count32(const json_t *header, const char *key, uint32_t most, uint32_t *count_out) {

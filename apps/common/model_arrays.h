@@ -48,6 +48,9 @@ pawl_status apps_arrays_lack(char *why, pawl_status status, const char *what);
 /* Whether all numbers are finite. */
 bool apps_is_finite(const float *numbers, size_t count);
 
+/* Whether each number is above the one before it. */
+bool apps_are_rising(const uint64_t *numbers, uint64_t count);
+
 /* Whether all arrays have been read. */
 bool apps_arrays_are_over(const struct apps_arrays *code);
 

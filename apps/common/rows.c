@@ -181,8 +181,8 @@ static pawl_status read_all(struct row_reader *reader, uint32_t threads, char *e
 }
 
 pawl_status apps_rows_read(const char *const *paths, size_t count, const struct pawl_data_options *reading,
-                           uint32_t threads, struct pawl_labels *labels, const char *models,
-                           struct apps_rows *rows_out, char *error) {
+                           uint32_t threads, struct pawl_labels *labels, const char *models, struct apps_rows *rows_out,
+                           char *error) {
   struct row_reader reader = {.models = models};
   pawl_data_options_init(&reader.reading);
   if (!apps_sized_read(reading, &reader.reading, sizeof reader.reading) || reader.reading.labels)

@@ -45,7 +45,6 @@ PAWL_MUST_USE pawl_status apps_rows_read(const char *const *paths, size_t count,
 void apps_rows_fini(struct apps_rows *rows);
 
 /* The numbers of `count` ids in the list `of`, APPS_ROWS_NONE for those that it does not have. Both lists are ascending. */
-void apps_rows_match(const uint64_t *ids, uint64_t count, const uint64_t *of, uint64_t of_count,
-                     uint32_t *numbers_out);
+void apps_rows_match(const uint64_t *ids, uint64_t count, const uint64_t *of, uint64_t of_count, uint32_t *numbers_out);
 
 #endif

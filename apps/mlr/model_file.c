@@ -50,12 +50,6 @@ pawl_status pawl_mlr_model_write(const struct pawl_mlr_model *model, const char 
 
 /* --- reading ---------------------------------------------------------------------------------------------- */
 
-static bool take_flag(const json_t *json, const char *key, bool *flag_out) {
-  const json_t *is = json_object_get(json, key);
-  *flag_out = json_is_true(is);
-  return json_is_boolean(is);
-}
-
 static bool take_method(const json_t *json, enum pawl_mlr_method *method_out) {
   const char *name = json_string_value(json_object_get(json, "method"));
   if (!name) return false;
@@ -67,7 +61,7 @@ static pawl_status read_about(const json_t *json, struct pawl_mlr_about *about, 
   const char *wrong = NULL;
   if (!apps_model_count32(json, "classes", PAWL_LABELS_MAX, &about->classes) || about->classes < 2) wrong = "classes";
   if (!apps_model_count(json, "features", 0, UINT32_MAX - 2, &about->features)) wrong = "features";
-  if (!take_flag(json, "bias", &about->has_bias)) wrong = "bias";
+  if (!apps_json_take_flag(json, "bias", &about->has_bias)) wrong = "bias";
   if (!take_method(json, &about->method)) wrong = "method";
   if (!apps_json_take_number(json, "l2", false, &about->l2) || !(about->l2 >= 0)) wrong = "l2";
   if (!apps_model_count(json, "rows", 0, INT64_MAX, &about->rows)) wrong = "rows";
@@ -76,9 +70,9 @@ static pawl_status read_about(const json_t *json, struct pawl_mlr_about *about, 
   if (!apps_json_take_number(json, "objective", true, &about->objective)) wrong = "objective";
   if (!apps_json_take_number(json, "gap", true, &about->gap)) wrong = "gap";
   if (!apps_json_take_number(json, "train_error", true, &about->train_error)) wrong = "train_error";
-  if (!take_flag(json, "images", &about->is_images)) wrong = "images";
-  if (!take_flag(json, "binary", &about->binary)) wrong = "binary";
-  if (!take_flag(json, "unit_rows", &about->unit_rows)) wrong = "unit_rows";
+  if (!apps_json_take_flag(json, "images", &about->is_images)) wrong = "images";
+  if (!apps_json_take_flag(json, "binary", &about->binary)) wrong = "binary";
+  if (!apps_json_take_flag(json, "unit_rows", &about->unit_rows)) wrong = "unit_rows";
   if (!apps_model_count32(json, "hash_bits", 62, &about->hash_bits)) wrong = "hash_bits";
   if (!apps_model_count(json, "columns", 0, INT64_MAX, &about->columns)) wrong = "columns";
   if (!apps_model_count(json, "label_column", 0, about->columns, &about->label_column)) wrong = "label_column";
@@ -100,8 +94,8 @@ static pawl_status read_ids(struct apps_arrays *arrays, struct pawl_mlr_model *m
   pawl_status status;
   model->ids = apps_arrays_next(arrays, model->about.features, 8, &status);
   if (!model->ids) return apps_arrays_lack(why, status, "ids of features");
-  for (uint64_t i = 1; i < model->about.features; i++)
-    if (model->ids[i] <= model->ids[i - 1]) return apps_say(why, PAWL_CORRUPT, "the ids of features do not rise");
+  if (!apps_are_rising(model->ids, model->about.features))
+    return apps_say(why, PAWL_CORRUPT, "the ids of features do not rise");
   return PAWL_OK;
 }
 
