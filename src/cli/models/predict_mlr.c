@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <pawl/session.h>
-
 #include "base/json.h"
 #include "base/memory.h"
+#include "cli/image_files.h"
 #include "cli/spool.h"
 
 #define MATRIX_MAX 4096 /* classes of a confusion matrix: more would need gigabytes */
@@ -188,16 +187,9 @@ static int print_figures(const struct pwi_predict_mlr *predict, const struct pre
 
 static pawl_status read_images(const struct pwi_predict_mlr *predict, const struct pwi_spool *spool,
                                struct predicted_rows *is, char error[PAWL_MLR_TEXT]) {
-  struct pawl_images_options reading;
   struct pawl_images *images = NULL;
-  pawl_images_options_init(&reading);
-  reading.format = predict->image_format;
-  reading.labels_optional = true;
-  pawl_status status = pawl_images_read(spool->paths, predict->count, &reading, &images);
-  if (status)
-    snprintf(error, PAWL_MLR_TEXT, "%s", pawl_error_text());
-  else
-    status = pawl_mlr_rows_of_images(images, &is->rows, error);
+  pawl_status status = pwi_image_files_read(spool->paths, predict->count, predict->image_format, true, &images, error);
+  if (!status) status = pawl_mlr_rows_of_images(images, &is->rows, error);
   pawl_images_destroy(images);
   return status;
 }

@@ -96,3 +96,19 @@ void pwi_train_show_say(struct pwi_train_show *show, const char *text) {
   fprintf(stderr, "%s\n", text);
   if (was_drawn) draw(show);
 }
+
+static bool stays(uint64_t epoch, uint64_t epochs) {
+  uint64_t step = epoch <= 20 ? 1 : epoch <= 200 ? 10 : 100;
+  return epoch % step == 0 || epoch == epochs;
+}
+
+bool pwi_train_show_wants_epoch(const struct pwi_train_show *show, uint64_t epoch, uint64_t epochs) {
+  return stays(epoch, epochs) || pwi_train_show_is_due(show);
+}
+
+void pwi_train_show_epoch(struct pwi_train_show *show, uint64_t epoch, uint64_t epochs, const char *line) {
+  if (stays(epoch, epochs))
+    pwi_train_show_say(show, line);
+  else
+    pwi_train_show_draw(show, line);
+}

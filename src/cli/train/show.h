@@ -25,6 +25,11 @@ bool pwi_train_show_is_due(const struct pwi_train_show *show);
 /* Redraws the progress line. */
 void pwi_train_show_draw(struct pwi_train_show *show, const char *line);
 
+/* Of many epochs only the lines of some stay; on a terminal the line of the last one is redrawn. Whether the line of an epoch
+ * will be shown, and showing it. */
+bool pwi_train_show_wants_epoch(const struct pwi_train_show *show, uint64_t epoch, uint64_t epochs);
+void pwi_train_show_epoch(struct pwi_train_show *show, uint64_t epoch, uint64_t epochs, const char *line);
+
 /* Prints a line of news above the progress line. */
 void pwi_train_show_say(struct pwi_train_show *show, const char *text);
 

@@ -3,16 +3,15 @@
 #include "cli/train/bpmf/run.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <pawl/session.h>
 
-#include "base/memory.h"
 #include "cli/spool.h"
 #include "cli/train/bpmf/end.h"
 #include "cli/train/keep.h"
+#include "cli/train/names.h"
 #include "cli/train/paths.h"
 #include "cli/train/run.h"
 
@@ -21,8 +20,7 @@ struct bpmf_train {
   struct pwi_train_bpmf_options options;
   struct pwi_spool spool, test_spool;  /* files of a pipe are copied */
   struct pawl_ratings *ratings, *test; /* test NULL: none */
-  char *output;
-  char checkpoint[PATH_MAX];  /* the default name */
+  struct pwi_train_names names;
   double seconds;             /* at the end of training */
   char **paths, **test_paths; /* absolute paths of the ratings, for workers */
 };
@@ -91,19 +89,8 @@ static int read_ratings(struct bpmf_train *train, const char *const *paths, size
 
 static int name_files(struct bpmf_train *train) {
   struct pwi_train_bpmf_options *options = &train->options;
-  struct pawl_bpmf_options *bpmf = &options->bpmf;
-  train->output = options->base.output ? pwi_copy_string(options->base.output)
-                                       : pwi_train_path_beside(options->base.data[0], ".model");
-  if (!train->output) return pwi_cli_failure(options->base.command, "out of memory");
-  int size = snprintf(train->checkpoint, sizeof train->checkpoint, "%s.checkpoint", train->output);
-  if (size < 0 || (size_t)size >= sizeof train->checkpoint)
-    return pwi_cli_failure(options->base.command, "the name of the model is too long");
-  bpmf->resume = options->base.resume;
-  if (!bpmf->checkpoint && (bpmf->resume || options->has_checkpoints)) bpmf->checkpoint = train->checkpoint;
-  int exit_code = pwi_train_path_output(options->base.command, train->output);
-  if (exit_code == PWI_EXIT_OK && bpmf->checkpoint)
-    exit_code = pwi_train_path_output(options->base.command, bpmf->checkpoint);
-  return exit_code;
+  options->bpmf.resume = options->base.resume;
+  return pwi_train_names_init(&train->names, &options->base, options->has_checkpoints, &options->bpmf.checkpoint);
 }
 
 /* Workers read the same files. */
@@ -136,8 +123,11 @@ static pawl_status write_model(void *context, const char *path, bool is_rescue, 
 
 static int print_result(const struct bpmf_train *train, const struct pawl_bpmf_model *model,
                         const struct pawl_bpmf_result *result) {
-  struct pwi_train_bpmf_end end = {
-      .options = &train->options, .model = model, .result = result, .output = train->output, .seconds = train->seconds};
+  struct pwi_train_bpmf_end end = {.options = &train->options,
+                                   .model = model,
+                                   .result = result,
+                                   .output = train->names.output,
+                                   .seconds = train->seconds};
   pawl_ratings_info(train->ratings, &end.read);
   if (train->test) pawl_ratings_info(train->test, &end.test_read);
   if (train->options.base.json) return pwi_train_bpmf_end_json(&end);
@@ -155,11 +145,11 @@ static void tell_unknown(struct bpmf_train *train, const struct pawl_bpmf_result
 
 static int keep(struct bpmf_train *train, struct pawl_bpmf_model *model, const struct pawl_bpmf_result *result) {
   char error[PWI_TRAIN_KEEP_TEXT] = "", line[PWI_TRAIN_LINE_MAX];
-  if (pwi_train_keep(train->output, write_model, model, error))
+  if (pwi_train_keep(train->names.output, write_model, model, error))
     return pwi_cli_failure(train->options.base.command, "%s", error);
   bool is_interrupted = strcmp(result->why, "interrupted") == 0;
   if (is_interrupted) {
-    snprintf(line, sizeof line, "the unfinished model was saved to %.400s%s", train->output,
+    snprintf(line, sizeof line, "the unfinished model was saved to %.400s%s", train->names.output,
              train->options.bpmf.checkpoint ? "; continue with --resume" : "");
     pwi_train_show_say(&train->run.show, line);
   }
@@ -213,7 +203,7 @@ static int run(struct bpmf_train *train) {
 }
 
 int pwi_train_bpmf_run(const struct pwi_command *command, int argc, char **argv) {
-  struct bpmf_train train = {.output = NULL};
+  struct bpmf_train train = {.seconds = 0};
   int exit_code = PWI_EXIT_OK;
   if (!pwi_train_bpmf_options_read(&train.options, command, argc, argv, &exit_code)) return exit_code;
   pwi_train_run_init(&train.run, &train.options.base);
@@ -227,6 +217,6 @@ int pwi_train_bpmf_run(const struct pwi_command *command, int argc, char **argv)
   pwi_train_paths_free(train.test_paths, train.options.test.count);
   pwi_spool_fini(&train.spool);
   pwi_spool_fini(&train.test_spool);
-  pwi_free(train.output);
+  pwi_train_names_fini(&train.names);
   return exit_code;
 }

@@ -1,9 +1,7 @@
 #include "cli/train/multiclass/options.h"
 
-#include <string.h>
-
+#include "cli/image_files.h"
 #include "cli/reading.h"
-#include "cli/train/paths.h"
 #include "cli/train/rules.h"
 
 const struct pwi_cli_option pwi_train_multiclass_list[] = {
@@ -101,8 +99,7 @@ static const char *read_other(void *context, int letter, const char *value) {
 }
 
 bool pwi_train_multiclass_has_images(const struct pwi_train_multiclass_options *options) {
-  if (options->image_format) return true;
-  return options->reading.format == PAWL_DATA_AUTO && strstr(pwi_train_path_base(options->base.data[0]), "idx");
+  return pwi_image_files_are_meant(options->base.data[0], options->reading.format, options->image_format);
 }
 
 static int check(const struct pwi_train_multiclass_options *options) {

@@ -3,17 +3,14 @@
 #include "cli/train/multiclass/run.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <pawl/session.h>
-
-#include "base/memory.h"
+#include "cli/image_files.h"
 #include "cli/spool.h"
 #include "cli/train/keep.h"
 #include "cli/train/multiclass/end.h"
-#include "cli/train/paths.h"
+#include "cli/train/names.h"
 #include "cli/train/run.h"
 
 struct multiclass_train {
@@ -21,29 +18,19 @@ struct multiclass_train {
   struct pwi_train_multiclass_options options;
   struct pwi_spool spool, test_spool; /* files of a pipe are copied */
   struct pawl_mlr_rows *rows, *test;  /* test NULL: none */
-  char *output;
-  char checkpoint[PATH_MAX]; /* the default name */
-  double seconds;            /* at the end of training */
+  struct pwi_train_names names;
+  double seconds; /* at the end of training */
 };
 
 /* --- what the method calls ---------------------------------------------------------------------------------------- */
-
-/* Of many epochs only some lines stay; on a terminal the line of the last one is redrawn. */
-static bool is_shown(const struct pawl_mlr_progress *is) {
-  uint64_t step = is->epoch <= 20 ? 1 : is->epoch <= 200 ? 10 : 100;
-  return is->epoch % step == 0 || is->epoch == is->epochs;
-}
 
 static void progress(void *context, const struct pawl_mlr_progress *is) {
   struct multiclass_train *train = context;
   char line[PWI_TRAIN_LINE_MAX];
   if (pwi_train_run_has_log(&train->run)) pwi_train_run_log(&train->run, pwi_train_multiclass_json(is));
-  if (!is_shown(is) && !pwi_train_show_is_due(&train->run.show)) return;
+  if (!pwi_train_show_wants_epoch(&train->run.show, is->epoch, is->epochs)) return;
   pwi_train_multiclass_line(is, line);
-  if (is_shown(is))
-    pwi_train_show_say(&train->run.show, line);
-  else
-    pwi_train_show_draw(&train->run.show, line);
+  pwi_train_show_epoch(&train->run.show, is->epoch, is->epochs, line);
 }
 
 static bool stopping(void *context) {
@@ -65,15 +52,9 @@ static void tell_skipped(struct multiclass_train *train, const struct pawl_mlr_r
 
 static pawl_status read_images(const struct multiclass_train *train, const struct pwi_spool *spool, size_t count,
                                struct pawl_mlr_rows **rows_out, char error[PAWL_MLR_TEXT]) {
-  struct pawl_images_options reading;
   struct pawl_images *images = NULL;
-  pawl_images_options_init(&reading);
-  reading.format = train->options.image_format;
-  pawl_status status = pawl_images_read(spool->paths, count, &reading, &images);
-  if (status)
-    snprintf(error, PAWL_MLR_TEXT, "%s", pawl_error_text());
-  else
-    status = pawl_mlr_rows_of_images(images, rows_out, error);
+  pawl_status status = pwi_image_files_read(spool->paths, count, train->options.image_format, false, &images, error);
+  if (!status) status = pawl_mlr_rows_of_images(images, rows_out, error);
   pawl_images_destroy(images);
   return status;
 }
@@ -96,19 +77,8 @@ static int read_rows(struct multiclass_train *train, const char *const *paths, s
 
 static int name_files(struct multiclass_train *train) {
   struct pwi_train_multiclass_options *options = &train->options;
-  struct pawl_mlr_options *mlr = &options->mlr;
-  train->output = options->base.output ? pwi_copy_string(options->base.output)
-                                       : pwi_train_path_beside(options->base.data[0], ".model");
-  if (!train->output) return pwi_cli_failure(options->base.command, "out of memory");
-  int size = snprintf(train->checkpoint, sizeof train->checkpoint, "%s.checkpoint", train->output);
-  if (size < 0 || (size_t)size >= sizeof train->checkpoint)
-    return pwi_cli_failure(options->base.command, "the name of the model is too long");
-  mlr->resume = options->base.resume;
-  if (!mlr->checkpoint && (mlr->resume || options->has_checkpoints)) mlr->checkpoint = train->checkpoint;
-  int exit_code = pwi_train_path_output(options->base.command, train->output);
-  if (exit_code == PWI_EXIT_OK && mlr->checkpoint)
-    exit_code = pwi_train_path_output(options->base.command, mlr->checkpoint);
-  return exit_code;
+  options->mlr.resume = options->base.resume;
+  return pwi_train_names_init(&train->names, &options->base, options->has_checkpoints, &options->mlr.checkpoint);
 }
 
 static int prepare(struct multiclass_train *train) {
@@ -130,8 +100,11 @@ static pawl_status write_model(void *context, const char *path, bool is_rescue, 
 
 static int print_result(const struct multiclass_train *train, const struct pawl_mlr_model *model,
                         const struct pawl_mlr_result *result) {
-  struct pwi_train_multiclass_end end = {
-      .options = &train->options, .model = model, .result = result, .output = train->output, .seconds = train->seconds};
+  struct pwi_train_multiclass_end end = {.options = &train->options,
+                                         .model = model,
+                                         .result = result,
+                                         .output = train->names.output,
+                                         .seconds = train->seconds};
   pawl_mlr_rows_info(train->rows, &end.read);
   if (train->options.base.json) return pwi_train_multiclass_end_json(&end);
   if (!train->options.base.quiet) pwi_train_multiclass_end_print(&end);
@@ -147,13 +120,13 @@ static int judge(struct multiclass_train *train, const struct pawl_mlr_result *r
     pwi_train_run_tell(&train->run, line);
   }
   if (strcmp(result->why, "interrupted") == 0) {
-    snprintf(line, sizeof line, "the unfinished model was saved to %.400s%s", train->output,
+    snprintf(line, sizeof line, "the unfinished model was saved to %.400s%s", train->names.output,
              train->options.mlr.checkpoint ? "; continue with --resume" : "");
     pwi_train_show_say(&train->run.show, line);
     return PWI_TRAIN_INTERRUPTED;
   }
   if (result->is_certain) return PWI_EXIT_OK;
-  snprintf(line, sizeof line, "%.300s has %s (%s); try %s", train->output,
+  snprintf(line, sizeof line, "%.300s has %s (%s); try %s", train->names.output,
            strcmp(result->why, "diverged") == 0 ? "DIVERGED" : "NOT converged", result->why, result->advice);
   pwi_train_run_tell(&train->run, line);
   return PWI_TRAIN_UNCERTAIN;
@@ -161,7 +134,7 @@ static int judge(struct multiclass_train *train, const struct pawl_mlr_result *r
 
 static int keep(struct multiclass_train *train, struct pawl_mlr_model *model, const struct pawl_mlr_result *result) {
   char error[PWI_TRAIN_KEEP_TEXT] = "";
-  if (pwi_train_keep(train->output, write_model, model, error))
+  if (pwi_train_keep(train->names.output, write_model, model, error))
     return pwi_cli_failure(train->options.base.command, "%s", error);
   int exit_code = judge(train, result), printed = print_result(train, model, result);
   return exit_code ? exit_code : printed;
@@ -189,7 +162,7 @@ static int learn(struct multiclass_train *train) {
 }
 
 int pwi_train_multiclass_run(const struct pwi_command *command, int argc, char **argv) {
-  struct multiclass_train train = {.output = NULL};
+  struct multiclass_train train = {.seconds = 0};
   int exit_code = PWI_EXIT_OK;
   if (!pwi_train_multiclass_options_read(&train.options, command, argc, argv, &exit_code)) return exit_code;
   pwi_train_run_init(&train.run, &train.options.base);
@@ -202,6 +175,6 @@ int pwi_train_multiclass_run(const struct pwi_command *command, int argc, char *
   pawl_mlr_rows_destroy(train.test);
   pwi_spool_fini(&train.spool);
   pwi_spool_fini(&train.test_spool);
-  pwi_free(train.output);
+  pwi_train_names_fini(&train.names);
   return exit_code;
 }
