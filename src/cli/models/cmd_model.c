@@ -10,6 +10,7 @@
 #include <pawl/cnn.h>
 #include <pawl/linear_model.h>
 #include <pawl/mlr.h>
+#include <pawl/sparse_coding.h>
 
 #include "base/json.h"
 #include "base/memory.h"
@@ -17,6 +18,7 @@
 #include "cli/models/model_bpmf.h"
 #include "cli/models/model_cnn.h"
 #include "cli/models/model_mlr.h"
+#include "cli/models/model_sparse.h"
 
 #define LETTER_VOCABULARY 300
 #define LETTER_FORMAT 301
@@ -202,6 +204,7 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
   if (pawl_cnn_model_is(show.path)) return pwi_model_cnn_show(command, show.path, show.json);
   if (pawl_bpmf_model_is(show.path)) return pwi_model_bpmf_show(command, show.path, show.json);
   if (pawl_mlr_model_is(show.path)) return pwi_model_mlr_show(command, show.path, show.top, show.json);
+  if (pawl_sparse_model_is(show.path)) return pwi_model_sparse_show(command, show.path, show.top, show.json);
   if (pawl_linear_model_read(show.path, &model, error)) return pwi_cli_failure(command, "%s", error);
   int exit_code = show_model(&show, model);
   pawl_linear_model_destroy(model);
@@ -209,7 +212,7 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option show_options[] = {
-    {'n', "top", "N", "print the N largest weights (default: 10)"},
+    {'n', "top", "N", "print the N largest weights, or the N atoms that most rows use (default: 10)"},
     {LETTER_VOCABULARY, "vocabulary", "FILE",
      "file with the names of features: line i names feature i, counted from 0 in a zero-based model (default: the "
      "names that the model has from csv or vw data)"},
@@ -224,7 +227,7 @@ static const struct pwi_command command_show = {
     .text = "Prints the options that a linear model was trained with, and its weights with\n"
             "the largest absolute values, of a multiclass model for each class; or the\n"
             "tensors of a convolutional net; or the size and the errors of factorised\n"
-            "ratings.\n\n"
+            "ratings; or of a dictionary the atoms that most rows use.\n\n"
             "  pawl model show spam.model --vocabulary words.txt --top 50\n",
     .options = show_options,
     .run = run_show,
@@ -288,6 +291,10 @@ static int run_export(const struct pwi_command *command, int argc, char **argv) 
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, 1)) return args.exit_code;
   if (!output) return pwi_cli_usage(command, "no output file given; name one with -o OUT");
+  if (pawl_sparse_model_is(argv[args.rest])) {
+    if (format_name) return pwi_cli_usage(command, "atoms are exported as a picture; omit --format");
+    return pwi_model_sparse_export(command, argv[args.rest], output, json);
+  }
   format = pawl_linear_format_of(output);
   if (format_name && !read_format(format_name, &format))
     return pwi_cli_usage(command, "unknown format '%s'; expected pawl, liblinear or npy", format_name);
@@ -311,9 +318,11 @@ static const struct pwi_command command_export = {
     .summary = "convert a model to another format",
     .text = "Converts a linear model between pawl's own format, LIBLINEAR's text, which\n"
             "liblinear-predict reads, and a NumPy array with a .json file beside it. The\n"
-            "format of MODEL is detected. A multiclass model becomes LIBLINEAR's text.\n\n"
+            "format of MODEL is detected. A multiclass model becomes LIBLINEAR's text, and\n"
+            "the dictionary of images a picture of its atoms in netpbm's format.\n\n"
             "  pawl model export spam.model -o spam.liblinear\n"
-            "  liblinear-predict test.svm spam.liblinear predictions\n",
+            "  liblinear-predict test.svm spam.liblinear predictions\n"
+            "  pawl model export digits.model -o atoms.pgm\n",
     .options = export_options,
     .run = run_export,
 };

@@ -1,5 +1,5 @@
 /* `pawl predict`: predicts data with a model, and evaluates the model. Convolutional nets are in predict_cnn.c,
- * factorised ratings in predict_bpmf.c, multiclass models in predict_mlr.c. */
+ * factorised ratings in predict_bpmf.c, multiclass models in predict_mlr.c, dictionaries in predict_sparse.c. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -11,12 +11,14 @@
 #include <pawl/bpmf.h>
 #include <pawl/cnn.h>
 #include <pawl/session.h>
+#include <pawl/sparse_coding.h>
 
 #include "cli/cli.h"
 #include "cli/models/predict_bpmf.h"
 #include "cli/models/predict_cnn.h"
 #include "cli/models/predict_mlr.h"
 #include "cli/models/predict_run.h"
+#include "cli/models/predict_sparse.h"
 #include "cli/reading.h"
 #include "cli/spool.h"
 
@@ -447,6 +449,27 @@ static int predict_classes(const struct predict_run *run, char **paths, size_t c
   return pwi_predict_mlr(&predict);
 }
 
+static int predict_codes(const struct predict_run *run, char **paths, size_t count) {
+  if (run->what || !isnan(run->l1) || !isnan(run->l2) || run->ratings_format || run->unit_rows >= 0)
+    return pwi_cli_usage(
+        run->command,
+        "%s is a dictionary; --scores, --probabilities, --l1, --l2, --unit-rows and formats of ratings "
+        "do not apply to it",
+        run->model_path);
+  struct pwi_predict_sparse predict = {.command = run->command,
+                                       .model = run->model_path,
+                                       .output = run->output,
+                                       .image_format = run->image_format,
+                                       .reading = run->reading,
+                                       .has_hash_bits = run->has_hash_bits,
+                                       .binary = run->binary,
+                                       .threads = (uint32_t)run->threads,
+                                       .paths = (const char *const *)paths,
+                                       .count = count,
+                                       .json = run->json};
+  return pwi_predict_sparse(&predict);
+}
+
 /* A format of ratings, for a model of another kind. */
 static bool is_ratings_format(const struct predict_run *run) {
   return run->ratings_format == PAWL_RATINGS_TRIPLES || run->ratings_format == PAWL_RATINGS_MTX;
@@ -466,6 +489,8 @@ static int run_predict(const struct pwi_command *command, int argc, char **argv)
     return predict_ratings(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
   if (pawl_mlr_model_is(run.model_path))
     return predict_classes(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
+  if (pawl_sparse_model_is(run.model_path))
+    return predict_codes(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
   if (is_ratings_format(&run))
     return pwi_cli_usage(command, "triples and mtx are formats of ratings, but %s does not predict ratings",
                          run.model_path);
@@ -521,7 +546,9 @@ const struct pwi_command pwi_command_predict = {
             "images, with or without their labels; a multiclass model also prints which\n"
             "classes it confuses. With a model of 'pawl train bpmf', DATA\n"
             "are pairs of user and item, with or without ratings; a prediction is the\n"
-            "expected rating and its standard deviation.\n\n"
+            "expected rating and its standard deviation. With a dictionary of 'pawl train\n"
+            "sparse-coding' a prediction is the row's code in LIBSVM's format, with the\n"
+            "row's label, or 0 if it has none.\n\n"
             "  pawl predict spam.model test.svm.zst\n"
             "  pawl predict spam.model 'day*.vw.gz' -o - --probabilities\n"
             "  pawl predict movies.model pairs.csv -o -\n",

@@ -7,6 +7,8 @@
 #include "cli/train/methods.h"
 #include "cli/train/multiclass/options.h"
 #include "cli/train/multiclass/run.h"
+#include "cli/train/sparse_coding/options.h"
+#include "cli/train/sparse_coding/run.h"
 
 static int run_logistic(const struct pwi_command *command, int argc, char **argv) {
   return pwi_train_linear_run(command, PWI_TRAIN_LOGISTIC, argc, argv);
@@ -139,16 +141,37 @@ static const struct pwi_command command_multiclass = {
     .run = pwi_train_multiclass_run,
 };
 
-static const struct pwi_command *const children[] = {&command_logistic,   &command_svm, &command_linear,
-                                                     &command_multiclass, &command_lda, &command_cnn,
-                                                     &command_bpmf,       NULL};
+static const struct pwi_command command_sparse_coding = {
+    .name = "train sparse-coding",
+    .arguments = "DATA...",
+    .summary = "learn a dictionary for sparse coding",
+    .text = "Finds a dictionary B, whose columns are atoms of length 1 at most, and a\n"
+            "sparse code a for each row x, that minimise\n\n"
+            "  sum over rows of 1/2 |x - B a|^2 + lambda |a|_1\n\n"
+            "by online dictionary learning in this process. DATA are images in the idx\n"
+            "format of MNIST or, with --format cifar, in that of CIFAR-10, of which --patch\n"
+            "takes patches; or rows, whose labels are not used. A run that does not reach\n"
+            "its tolerance exits with 3. Ctrl-C stops training and saves the model (exit\n"
+            "code 130).\n\n"
+            "  pawl train sparse-coding --format cifar data_batch_1.bin --patch 8 \\\n"
+            "    --center --atoms 192 -o patches.model\n"
+            "  pawl train sparse-coding train-images-idx3-ubyte.gz -o digits.model\n"
+            "  pawl model export patches.model -o atoms.ppm\n"
+            "  pawl predict digits.model t10k-images-idx3-ubyte.gz -o codes.svm\n",
+    .options = pwi_train_sparse_list,
+    .run = pwi_train_sparse_run,
+};
+
+static const struct pwi_command *const children[] = {&command_logistic,   &command_svm,           &command_linear,
+                                                     &command_multiclass, &command_lda,           &command_cnn,
+                                                     &command_bpmf,       &command_sparse_coding, NULL};
 
 const struct pwi_command pwi_command_train = {
     .name = "train",
     .summary = "train a model on data",
     .text = "Trains a linear model on labelled rows, or a topic model on documents, with\n"
             "several processes on this machine or on a cluster, or a convolutional net on\n"
-            "images, or factorises ratings, and writes the model to a file for 'pawl\n"
-            "predict', 'pawl lda' or 'pawl recommend'.\n",
+            "images, or factorises ratings, or learns a dictionary, and writes the model to\n"
+            "a file for 'pawl predict', 'pawl lda' or 'pawl recommend'.\n",
     .children = children,
 };

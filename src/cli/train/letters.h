@@ -1,5 +1,6 @@
 /* The letters of the options of `pawl train`, for the lists and for cli/train/base.c, cli/train/options.c,
- * cli/train/lda_options.c, cli/train/cnn_options.c, cli/train/bpmf/options.c and cli/train/multiclass/options.c. */
+ * cli/train/lda_options.c, cli/train/cnn_options.c, cli/train/bpmf/options.c, cli/train/multiclass/options.c and
+ * cli/train/sparse_coding/options.c. */
 #ifndef PWI_CLI_TRAIN_LETTERS_H
 #define PWI_CLI_TRAIN_LETTERS_H
 
@@ -86,6 +87,12 @@ enum pwi_train_letter {
   PWI_TRAIN_NO_TRAIN_RMSE,
   PWI_TRAIN_VARIANT,
   PWI_TRAIN_SLACK,
+  PWI_TRAIN_ATOMS,
+  PWI_TRAIN_LAMBDA,
+  PWI_TRAIN_CENTER,
+  PWI_TRAIN_PATCH,
+  PWI_TRAIN_PATCHES,
+  PWI_TRAIN_CODE_TOLERANCE,
   PWI_TRAIN_OUTPUT = 'o',
   PWI_TRAIN_QUIET = 'q',
 };
