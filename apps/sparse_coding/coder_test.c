@@ -3,6 +3,7 @@
 
 #include "apps/sparse_coding/dictionary.h"
 #include "apps/sparse_coding/reference_test.h"
+#include "apps/sparse_coding/scene_test.h"
 
 /* A dictionary and a row that are drawn at random. */
 struct problem {

@@ -1,9 +1,13 @@
-/* The same once more, slow and plain: codes by FISTA (Beck and Teboulle 2009) with the whole matrix, and the online method row
+/* The method once more, slow and plain: codes by FISTA (Beck and Teboulle 2009) with the whole matrix, and the online method row
  * by row and number by number. */
 #ifndef SPARSE_REFERENCE_TEST_H
 #define SPARSE_REFERENCE_TEST_H
 
-#include "apps/sparse_coding/scene_test.h"
+#include <math.h>
+#include <string.h>
+
+#include "apps/common/memory.h"
+#include "apps/sparse_coding/rows.h"
 
 /* 1/2 |x - B a|^2 + lambda |a|_1; `slope_out`, which may be NULL, gets -B'(x - B a). */
 static inline double plain_objective(size_t atoms, size_t features, const double *b, const double *x, double lambda,
@@ -65,14 +69,16 @@ static inline double plain_code(size_t atoms, size_t features, const double *b, 
 }
 
 /* One pass of the online method over all rows in their order, from the atoms in `b`: batches, sums without forgetting, one
- * round of block coordinate descent each. Then measures: returns the objective of all rows. */
-static inline double plain_epoch(const struct sparse_view *view, size_t atoms, size_t batch, double lambda, double *b) {
+ * round of block coordinate descent each. Then measures: returns the objective of all rows. Codes are found up to a gap of
+ * `tolerance`. */
+static inline double plain_epoch(const struct sparse_view *view, size_t atoms, size_t batch, double lambda,
+                                 double tolerance, double *b) {
   size_t features = view->features, rows = (size_t)view->rows->info.rows;
   double *c = apps_alloc_zero(atoms * features, sizeof *c), *s = apps_alloc_zero(atoms * atoms, sizeof *s);
   double *x = apps_alloc_zero(features, sizeof *x), *a = apps_alloc_zero(atoms, sizeof *a), sum = 0;
   for (size_t i = 0; i < rows; i++) {
     sparse_view_get(view, i, x);
-    plain_code(atoms, features, b, x, lambda, 1e-6, a);
+    plain_code(atoms, features, b, x, lambda, tolerance, a);
     for (size_t j = 0; j < atoms; j++) {
       for (size_t d = 0; d < features; d++) c[j * features + d] += a[j] * x[d];
       for (size_t k = 0; k < atoms; k++) s[j * atoms + k] += a[j] * a[k];
@@ -92,7 +98,7 @@ static inline double plain_epoch(const struct sparse_view *view, size_t atoms, s
   }
   for (size_t i = 0; i < rows; i++) {
     sparse_view_get(view, i, x);
-    sum += plain_code(atoms, features, b, x, lambda, 1e-6, a);
+    sum += plain_code(atoms, features, b, x, lambda, tolerance, a);
   }
   apps_free(c);
   apps_free(s);

@@ -2,12 +2,14 @@
 #ifndef PWI_CLI_TRAIN_PATHS_H
 #define PWI_CLI_TRAIN_PATHS_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include <pawl/data.h>
 
 #include "cli/cli.h"
+#include "cli/train/base.h"
 
 /* The part of a path after the last slash. */
 const char *pwi_train_path_base(const char *path);
@@ -31,5 +33,19 @@ int pwi_train_path_output(const struct pwi_command *command, const char *output)
 
 /* Creates a folder if it does not exist. */
 int pwi_train_path_folder(const struct pwi_command *command, const char *path);
+
+/* --- the files that a run of this process alone writes ------------------------------------------------------------ */
+
+struct pwi_train_names {
+  char *output;              /* path of the model */
+  char checkpoint[PATH_MAX]; /* the default name */
+};
+
+/* Names the files and checks that they can be written. Sets `*checkpoint` to the default name if it is NULL and the run has
+ * checkpoints: --resume was given, or `has_checkpoints`. `names` must outlive the run. Returns PWI_EXIT_OK, or prints an
+ * error. Release with pwi_train_names_fini in any case. */
+int pwi_train_names_init(struct pwi_train_names *names, const struct pwi_train_base *base, bool has_checkpoints,
+                         const char **checkpoint);
+void pwi_train_names_fini(struct pwi_train_names *names);
 
 #endif

@@ -11,7 +11,6 @@
 #include "cli/spool.h"
 #include "cli/train/bpmf/end.h"
 #include "cli/train/keep.h"
-#include "cli/train/names.h"
 #include "cli/train/paths.h"
 #include "cli/train/run.h"
 

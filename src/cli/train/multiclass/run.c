@@ -10,7 +10,7 @@
 #include "cli/spool.h"
 #include "cli/train/keep.h"
 #include "cli/train/multiclass/end.h"
-#include "cli/train/names.h"
+#include "cli/train/paths.h"
 #include "cli/train/run.h"
 
 struct multiclass_train {

@@ -9,7 +9,7 @@
 #include "cli/image_files.h"
 #include "cli/spool.h"
 #include "cli/train/keep.h"
-#include "cli/train/names.h"
+#include "cli/train/paths.h"
 #include "cli/train/run.h"
 #include "cli/train/sparse_coding/end.h"
 
