@@ -43,7 +43,7 @@ static const struct pwi_command command_demo = {
 };
 
 static const struct pwi_command *const children[] = {&command_demo, &pwi_command_sim_faults, &pwi_command_sim_explore,
-                                                     NULL};
+                                                     &pwi_command_sim_mlnet, NULL};
 
 const struct pwi_command pwi_command_sim = {
     .name = "sim",

@@ -4,6 +4,6 @@
 
 #include "cli/cli.h"
 
-extern const struct pwi_command pwi_command_sim_faults, pwi_command_sim_explore;
+extern const struct pwi_command pwi_command_sim_faults, pwi_command_sim_explore, pwi_command_sim_mlnet;
 
 #endif

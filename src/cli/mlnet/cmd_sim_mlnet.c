@@ -1,0 +1,260 @@
+/* `pawl sim mlnet`: its options. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cmd_sim.h"
+#include "cli/mlnet/mlnet.h"
+
+enum {
+  LETTER_FIGURE = 257,
+  LETTER_SVG,
+  LETTER_PORTS,
+  LETTER_RATE,
+  LETTER_WORKERS,
+  LETTER_SERVERS,
+  LETTER_MODELS,
+  LETTER_ROUNDS,
+  LETTER_BYTES,
+  LETTER_INTERVAL,
+  LETTER_OVER,
+  LETTER_TIER,
+  LETTER_ECMP,
+  LETTER_AGGREGATION,
+  LETTER_CALIBRATE,
+  LETTER_GRAIN,
+  LETTER_INCAST,
+  LETTER_LOSS
+};
+
+/* Numbers that were not given are 0, `over` and `grain` -1. */
+struct choice {
+  const struct pwi_command *command;
+  struct pwi_mlnet_options options;
+  bool has_figure;
+  int exit_code;
+};
+
+static bool refuse(struct choice *choice, const char *value, const char *expected) {
+  choice->exit_code = pwi_cli_bad_value(choice->command, value, "%s", expected);
+  return false;
+}
+
+static bool take_number(struct choice *choice, const char *value, uint64_t least, uint64_t most, uint32_t *number_out) {
+  uint64_t number;
+  if (pwi_cli_number(value, &number) && number >= least && number <= most) {
+    *number_out = (uint32_t)number;
+    return true;
+  }
+  choice->exit_code =
+      pwi_cli_bad_value(choice->command, value, "a whole number from %" PRIu64 " to %" PRIu64, least, most);
+  return false;
+}
+
+static bool take_real(struct choice *choice, const char *value, double least, double most, double *number_out) {
+  char *end;
+  double number = strtod(value, &end);
+  if (*value && !*end && number >= least && number <= most) {
+    *number_out = number;
+    return true;
+  }
+  choice->exit_code = pwi_cli_bad_value(choice->command, value, "a number from %g to %g", least, most);
+  return false;
+}
+
+static bool take_one_of(struct choice *choice, const char *value, const char *first, const char *second,
+                        bool *is_second_out) {
+  *is_second_out = strcmp(value, second) == 0;
+  if (*is_second_out || strcmp(value, first) == 0) return true;
+  choice->exit_code = pwi_cli_bad_value(choice->command, value, "%s or %s", first, second);
+  return false;
+}
+
+static bool take_sizes(struct choice *choice, const char *value) {
+  struct pwi_mlnet_options *options = &choice->options;
+  const char *expected = "up to 16 numbers with commas, each from 1 to 4096";
+  options->size_count = 0;
+  for (const char *at = value;; at++) {
+    char *end;
+    unsigned long number = strtoul(at, &end, 10);
+    if (end == at || number < 1 || number > PWI_TRAINING_SERVERS_MAX || options->size_count == PWI_MLNET_SIZES)
+      return refuse(choice, value, expected);
+    options->sizes[options->size_count++] = (uint32_t)number;
+    if (!*end) return true;
+    if (*end != ',') return refuse(choice, value, expected);
+    at = end;
+  }
+}
+
+static bool take_figure(struct choice *choice, const char *value) {
+  static const char *const names[] = {"1a", "1b", "2", "3"};
+  for (int i = 0; i < 4; i++)
+    if (strcmp(value, names[i]) == 0) {
+      choice->options.figure = (enum pwi_mlnet_figure)i;
+      choice->has_figure = true;
+      return true;
+    }
+  return refuse(choice, value, "1a, 1b, 2 or 3");
+}
+
+static bool take_network(struct choice *choice, int letter, const char *value) {
+  struct pwi_mlnet_options *options = &choice->options;
+  double gigabits;
+  switch (letter) {
+  case LETTER_PORTS:
+    if (!take_number(choice, value, 2, 64, &options->ports)) return false;
+    return options->ports % 2 == 0 || refuse(choice, value, "an even number");
+  case LETTER_RATE:
+    if (!take_real(choice, value, 0.001, 10000, &gigabits)) return false;
+    options->rate = gigabits * 1e9 / 8;
+    return true;
+  case LETTER_OVER:
+    return take_real(choice, value, 1, 1000, &options->over);
+  case LETTER_TIER:
+    return pwi_fabric_tier_find(value, &options->tier) || refuse(choice, value, "hosts, racks or core");
+  case LETTER_ECMP:
+    return take_one_of(choice, value, "hash", "even", &options->even);
+  case LETTER_GRAIN:
+    return take_real(choice, value, 0, 1000, &options->grain);
+  case LETTER_INCAST:
+    return take_number(choice, value, 0, UINT32_MAX, &options->incast_flows);
+  default:
+    return take_real(choice, value, 0, 1, &options->incast_loss);
+  }
+}
+
+static bool take_training(struct choice *choice, int letter, const char *value) {
+  struct pwi_mlnet_options *options = &choice->options;
+  double gigabytes;
+  switch (letter) {
+  case LETTER_WORKERS:
+    return take_number(choice, value, 1, PWI_FABRIC_HOSTS_MAX, &options->workers);
+  case LETTER_SERVERS:
+    return take_sizes(choice, value);
+  case LETTER_MODELS:
+    return take_number(choice, value, 1, PWI_FLOW_CLASSES, &options->jobs);
+  case LETTER_ROUNDS:
+    return take_number(choice, value, 1, 1000, &options->rounds);
+  case LETTER_BYTES:
+    if (!take_real(choice, value, 1e-6, 1e6, &gigabytes)) return false;
+    options->bytes = gigabytes * 1e9;
+    return true;
+  case LETTER_INTERVAL:
+    return take_real(choice, value, 0.001, 1e6, &options->interval);
+  case LETTER_AGGREGATION:
+    return take_one_of(choice, value, "stream", "message", &options->by_message);
+  default:
+    return take_one_of(choice, value, "rotated", "fixed", &options->calibrates_fixed);
+  }
+}
+
+static bool take_option(struct choice *choice, int letter, const char *value) {
+  switch (letter) {
+  case LETTER_FIGURE:
+    return take_figure(choice, value);
+  case LETTER_SVG:
+    choice->options.svg = value;
+    return true;
+  case PWI_CLI_LETTER_JSON:
+    choice->options.json = true;
+    return true;
+  case 's':
+    return pwi_cli_number(value, &choice->options.seed) || refuse(choice, value, "a whole number");
+  case LETTER_PORTS:
+  case LETTER_RATE:
+  case LETTER_OVER:
+  case LETTER_TIER:
+  case LETTER_ECMP:
+  case LETTER_GRAIN:
+  case LETTER_INCAST:
+  case LETTER_LOSS:
+    return take_network(choice, letter, value);
+  default:
+    return take_training(choice, letter, value);
+  }
+}
+
+/* What the paper uses where nothing was given. */
+static void complete(struct pwi_mlnet_options *options) {
+  static const uint32_t sizes[] = {50, 100, 200, 300, 400};
+  bool has_jobs = options->figure == PWI_MLNET_3;
+  if (!options->workers) options->workers = has_jobs ? 200 : 800;
+  if (options->over < 0) options->over = options->figure == PWI_MLNET_1B ? 4 : 1;
+  if (options->size_count) return;
+  options->size_count = 1;
+  options->sizes[0] = has_jobs ? 50 : 200;
+  if (options->figure == PWI_MLNET_2 || has_jobs) return;
+  memcpy(options->sizes, sizes, sizeof sizes);
+  options->size_count = sizeof sizes / sizeof *sizes;
+}
+
+static int run_mlnet(const struct pwi_command *command, int argc, char **argv) {
+  struct choice choice = {.command = command,
+                          .options = {.ports = 16,
+                                      .rate = 1.25e9,
+                                      .jobs = 20,
+                                      .rounds = 3,
+                                      .interval = 30,
+                                      .over = -1,
+                                      .grain = -1,
+                                      .incast_loss = 0.5,
+                                      .tier = PWI_FABRIC_RACKS,
+                                      .seed = 1}};
+  struct pwi_cli_args args;
+  int letter;
+  pwi_cli_begin(&args, command, argc, argv);
+  while ((letter = pwi_cli_next(&args)) >= 0)
+    if (!take_option(&choice, letter, args.value)) return choice.exit_code;
+  if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
+  if (!choice.has_figure) return pwi_cli_usage(command, "--figure is needed: 1a, 1b, 2 or 3");
+  complete(&choice.options);
+  uint64_t half = choice.options.ports / 2, hosts = half * half * choice.options.ports;
+  if (choice.options.workers > hosts)
+    return pwi_cli_usage(command, "%u workers do not fit on the %" PRIu64 " hosts of a fat tree of %u-port switches",
+                         choice.options.workers, hosts, choice.options.ports);
+  return pwi_mlnet_run(command, &choice.options);
+}
+
+static const struct pwi_cli_option options[] = {
+    PWI_CLI_HEADING("The figure"),
+    {LETTER_FIGURE, "figure", "NAME", "1a, 1b, 2 or 3"},
+    {LETTER_SVG, "svg", "FILE", "draw it into this file as well"},
+    PWI_CLI_JSON,
+    PWI_CLI_HEADING("Training"),
+    {LETTER_WORKERS, "workers", "N", "workers, of each model (default: 800; figure 3: 200)"},
+    {LETTER_SERVERS, "servers", "LIST",
+     "numbers of servers (default: 50,100,200,300,400; figure 2: 200; figure 3: 50); figures 2 and 3 use the first"},
+    {LETTER_MODELS, "models", "N", "models that are trained at the same time in figure 3 (default: 20)"},
+    {LETTER_ROUNDS, "rounds", "N", "rounds of each model in figure 3 (default: 3)"},
+    {LETTER_INTERVAL, "interval", "SECONDS", "seconds of computing in a round (default: 30)"},
+    {LETTER_BYTES, "bytes", "GB", "size of a worker's push, over all servers (default: calibrated)"},
+    {LETTER_CALIBRATE, "calibrate", "WORD",
+     "aggregators of the binary trees that take 22 % of the baseline: rotated or fixed (default: rotated)"},
+    {LETTER_AGGREGATION, "aggregation", "WORD",
+     "stream: aggregators pass on bytes as they arrive; message: whole messages (default: stream)"},
+    PWI_CLI_HEADING("The network"),
+    {LETTER_PORTS, "ports", "N", "ports of a switch of the fat tree, even, 2 to 64 (default: 16)"},
+    {LETTER_RATE, "rate", "GBIT/S", "rate of a link (default: 10)"},
+    {LETTER_OVER, "over", "RATIO", "over-subscription (default: 1; figure 1b: 4)"},
+    {LETTER_TIER, "tier", "NAME", "where it is: hosts, racks (their uplinks) or core (default: racks)"},
+    {LETTER_ECMP, "ecmp", "WORD", "hash: each flow keeps one path; even: all paths share it (default: hash)"},
+    {LETTER_INCAST, "incast", "N", "a host's link that more than N flows enter loses capacity (default: 0: never)"},
+    {LETTER_LOSS, "loss", "PART", "the part that it loses to very many flows (default: 0.5)"},
+    {LETTER_GRAIN, "grain", "SECONDS", "arrivals happen at multiples of this (default: chosen; 0: exactly)"},
+    {'s', "seed", "NUMBER", "draws the hosts of workers and servers, and priorities (default: 1)"},
+    {0},
+};
+
+const struct pwi_command pwi_command_sim_mlnet = {
+    .name = "sim mlnet",
+    .summary = "predict MLNet's figures on a simulated data centre",
+    .text = "Simulates the flows of training with parameter servers on a fat tree of 10\n"
+            "Gbit/s links: each worker sends to each server (baseline), or relays aggregate\n"
+            "pushes and multicast pulls, in each rack, on binary trees, or on trees that\n"
+            "stay within racks where they can (near). Prints the figures of the MLNet paper\n"
+            "(2015). The paper does not say how large a push is: by default it is chosen so\n"
+            "that binary trees take 22 % of the baseline's time with 50 servers.\n",
+    .options = options,
+    .run = run_mlnet,
+};
