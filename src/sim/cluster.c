@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/memory.h"
 #include "manager/ledger/journal_file.h"
 
 /* --- the manager ---------------------------------------------------------------------------------------- */
@@ -94,6 +95,11 @@ bool pwi_cluster_is_ready(const struct pwi_cluster *cluster) {
 
 /* --- servers -------------------------------------------------------------------------------------------- */
 
+/* Numbers of processes differ between the incarnations of all servers. */
+static uint64_t stride_of(const struct pwi_cluster *cluster) {
+  return cluster->process_count > 100 ? PWI_CLUSTER_MOST : 100;
+}
+
 static pawl_status boot_server(void *context, const struct pwi_sim_boot *boot, const struct pwi_actor **actor_out,
                                void **self_out) {
   struct pwi_cluster_server *server = context;
@@ -104,7 +110,7 @@ static pawl_status boot_server(void *context, const struct pwi_sim_boot *boot, c
                                      .log = boot->log,
                                      .manager = pwi_cluster_managers(server->cluster),
                                      .host = server->name,
-                                     .process = 1000 + server->process + 100 * (uint64_t)boot->incarnation,
+                                     .process = 1000 + server->process + stride_of(server->cluster) * boot->incarnation,
                                      .shard = server->shard,
                                      .shard_count = server->shard_count,
                                      .memory_max = memory_max ? memory_max : UINT64_MAX,
@@ -136,8 +142,8 @@ static pawl_status add_server(struct pwi_cluster *cluster, uint32_t process, uin
   struct pwi_cluster_server *server = &cluster->servers[cluster->server_count++];
   *server =
       (struct pwi_cluster_server){.cluster = cluster, .process = process, .shard = shard, .shard_count = shard_count};
-  snprintf(server->name, sizeof server->name, "s%u.%u", process % 100, shard % 100);
-  snprintf(server->address, sizeof server->address, "s%u.%u:7000", process % 100, shard % 100);
+  snprintf(server->name, sizeof server->name, "s%u.%u", process, shard);
+  snprintf(server->address, sizeof server->address, "%s:7000", server->name);
   struct pwi_sim_program program = {.name = server->name,
                                     .host = host_of(cluster, process, host),
                                     .boot = boot_server,
@@ -147,8 +153,6 @@ static pawl_status add_server(struct pwi_cluster *cluster, uint32_t process, uin
 }
 
 static pawl_status add_process(struct pwi_cluster *cluster, uint32_t shards) {
-  if (cluster->process_count == PWI_CLUSTER_PROCESSES || cluster->server_count + shards > PWI_CLUSTER_SERVERS)
-    return PAWL_INVALID;
   uint32_t process = (uint32_t)cluster->process_count++;
   cluster->processes[process] = (struct pwi_cluster_process){cluster->server_count, shards};
   pawl_status status = PAWL_OK;
@@ -185,7 +189,14 @@ static pawl_status add_manager(struct pwi_cluster *cluster) {
 }
 
 static pawl_status add_all(struct pwi_cluster *cluster) {
-  pawl_status status = cluster->config.managers ? PAWL_OK : add_manager(cluster);
+  const struct pwi_cluster_config *config = &cluster->config;
+  uint64_t processes = (uint64_t)config->processes + config->late;
+  uint64_t servers = (uint64_t)config->processes * config->shards + config->late;
+  if (processes > PWI_CLUSTER_MOST || servers > PWI_CLUSTER_MOST) return PAWL_INVALID;
+  cluster->processes = pwi_alloc_zero(processes, sizeof *cluster->processes);
+  cluster->servers = pwi_alloc_zero(servers, sizeof *cluster->servers);
+  if (!cluster->processes || !cluster->servers) return PAWL_NO_MEMORY;
+  pawl_status status = config->managers ? PAWL_OK : add_manager(cluster);
   for (uint32_t i = 0; i < cluster->config.processes && !status; i++)
     status = add_process(cluster, cluster->config.shards);
   for (uint32_t i = 0; i < cluster->config.late && !status; i++) status = add_process(cluster, 1);
@@ -213,6 +224,11 @@ pawl_status pwi_cluster_open(struct pwi_cluster *cluster, const struct pwi_clust
 void pwi_cluster_close(struct pwi_cluster *cluster) {
   pwi_sim_destroy(cluster->sim);
   if (cluster->memory_journal) cluster->memory_journal->ops->destroy(cluster->memory_journal);
+  pwi_free(cluster->processes);
+  pwi_free(cluster->servers);
   cluster->sim = NULL;
   cluster->memory_journal = NULL;
+  cluster->servers = NULL;
+  cluster->processes = NULL;
+  cluster->server_count = cluster->process_count = 0;
 }

@@ -22,8 +22,9 @@
 #include "sim/shell.h"
 #include "sim/sim.h"
 
-#define PWI_CLUSTER_SERVERS 16  /* most shards, of all processes */
-#define PWI_CLUSTER_PROCESSES 8 /* most processes, late ones included */
+#define PWI_CLUSTER_SERVERS 16  /* most shards of a campaign, of all processes */
+#define PWI_CLUSTER_PROCESSES 8 /* most processes of a campaign, late ones included */
+#define PWI_CLUSTER_MOST 100000 /* most shards of any cluster */
 #define PWI_CLUSTER_MANAGER "m:7000"
 #define PWI_CLUSTER_LOG "manager.log" /* of a durable manager, on its disk */
 
@@ -64,7 +65,7 @@ struct pwi_cluster_server {
   struct pwi_cluster *cluster;
   struct pwi_sim_node node;
   uint32_t process, shard, shard_count;
-  char name[16], address[32];
+  char name[32], address[48];
   struct pwi_server *server; /* NULL while it is down */
 };
 
@@ -83,9 +84,9 @@ struct pwi_cluster {
   struct pwi_manager *manager;
   struct pwi_sim_shell manager_shell;
   struct pwi_journal *memory_journal, *journal;
-  struct pwi_cluster_server servers[PWI_CLUSTER_SERVERS];
+  struct pwi_cluster_server *servers; /* room for all that the configuration names */
   size_t server_count;
-  struct pwi_cluster_process processes[PWI_CLUSTER_PROCESSES];
+  struct pwi_cluster_process *processes;
   size_t process_count;
   uint64_t moves_done; /* by managers that are gone */
 };

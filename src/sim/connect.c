@@ -86,7 +86,7 @@ static void expect_answer(struct pwi_sim *sim, struct sim_end *end, bool known) 
     pwi_sim_schedule_end(sim, back, EVENT_DOWN, end, false)->status = PAWL_LINK_REFUSED;
     return;
   }
-  int64_t arrival = pwi_sim_arrival(sim, end, PWI_LANE_LINK, end->hello_size, 0, now);
+  int64_t arrival = pwi_sim_arrival(sim, end, PWI_LANE_LINK, PWI_SIM_PACKET_HANDSHAKE, end->hello_size, 0, now);
   struct sim_event *event = pwi_sim_schedule_end(sim, arrival, EVENT_CONNECT, end->peer, true);
   event->incarnation = 0;
   if (pwi_sim_path_is_open(end->peer) || !pwi_random_chance(&sim->random, 0.5)) return;
@@ -166,7 +166,7 @@ void pwi_sim_act_connect(struct pwi_sim *sim, struct sim_event *event) {
     return;
   }
   int64_t given = pwi_sim_node_time(end->node);
-  int64_t arrival = pwi_sim_arrival(sim, end, PWI_LANE_LINK, end->hello_size, 0, given);
+  int64_t arrival = pwi_sim_arrival(sim, end, PWI_LANE_LINK, PWI_SIM_PACKET_HANDSHAKE, end->hello_size, 0, given);
   for (int lane = 0; lane < PWI_SIM_LANES; lane++) end->out[lane].floor = arrival;
   pwi_sim_schedule_end(sim, arrival, EVENT_HELLO, end->peer, true);
   come_up(end);

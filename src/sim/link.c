@@ -41,6 +41,7 @@ void pwi_sim_end_leave(struct sim_end *end) {
   if (!is_over(end->peer)) return;
   struct sim_link *link = end->link;
   struct pwi_sim *sim = end->node->sim;
+  if (link->flows) pwi_sim_flows_end(sim, link);
   for (int side = 0; side < 2; side++) end_clear(sim, &link->ends[side]);
   link->next = sim->link_pool;
   sim->link_pool = link;
@@ -53,7 +54,7 @@ void pwi_sim_end_tell(struct sim_end *from, pawl_status why) {
   if (why == PAWL_LINK_RESET)
     time = now + pwi_sim_delay_draw(&sim->config.hang_up, &sim->random);
   else
-    time = pwi_sim_arrival(sim, from, PWI_LANE_LINK, 0, 0, now);
+    time = pwi_sim_arrival(sim, from, PWI_LANE_LINK, PWI_SIM_PACKET_SIGNAL, 0, 0, now);
   if (why != PAWL_LINK_RESET && time < from->out[PWI_LANE_LINK].floor) time = from->out[PWI_LANE_LINK].floor;
   pwi_sim_schedule_end(sim, time, EVENT_DOWN, from->peer, true)->status = why;
 }
@@ -160,7 +161,7 @@ void pwi_sim_close_if_drained(struct sim_end *end) {
   for (int lane = 0; lane < PWI_SIM_LANES; lane++)
     if (end->out[lane].head) return;
   struct pwi_sim *sim = end->node->sim;
-  int64_t time = pwi_sim_arrival(sim, end, PWI_LANE_LINK, 0, 0, pwi_sim_node_time(end->node));
+  int64_t time = pwi_sim_arrival(sim, end, PWI_LANE_LINK, PWI_SIM_PACKET_SIGNAL, 0, 0, pwi_sim_node_time(end->node));
   if (time < end->out[PWI_LANE_LINK].floor) time = end->out[PWI_LANE_LINK].floor;
   end->fin_sent = true;
   pwi_sim_schedule_end(sim, time, EVENT_FIN, end->peer, true);
@@ -174,7 +175,7 @@ void pwi_sim_act_fin(struct pwi_sim *sim, struct sim_event *event) {
   if (end->state == END_CLOSING) why = PAWL_OK;
   int64_t now = pwi_sim_node_time(end->node);
   if (is_live(closer)) {
-    int64_t time = pwi_sim_arrival(sim, end, PWI_LANE_LINK, 0, 0, now);
+    int64_t time = pwi_sim_arrival(sim, end, PWI_LANE_LINK, PWI_SIM_PACKET_SIGNAL, 0, 0, now);
     pwi_sim_schedule_end(sim, time, EVENT_DOWN, closer, true)->status = PAWL_OK;
   }
   pwi_sim_end_down(end, why, PAWL_OK);
@@ -204,7 +205,8 @@ void pwi_sim_act_limit(struct pwi_sim *sim, struct sim_event *event) {
 
 bool pwi_sim_path_is_open(const struct sim_end *to) {
   const struct pwi_sim *sim = to->node->sim;
-  return !to->link->muted && !sim->cuts[(size_t)to->peer->node->index * sim->node_room + to->node->index];
+  return !to->link->muted &&
+         !(sim->cuts && sim->cuts[(size_t)to->peer->node->index * sim->node_room + to->node->index]);
 }
 
 static bool can_hear(const struct sim_end *end) {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "sim/disk.h"
 #include "sim/world.h"
@@ -20,18 +21,18 @@ static struct pwi_sim_node handle_of(const struct sim_node *node) { return (stru
 
 /* --- adding nodes --------------------------------------------------------------------------------------- */
 
-/* The matrix of cuts grows with the table of nodes, and keeps its entries. */
+/* The matrix of cuts, once there is one, grows with the table of nodes, and keeps its entries. */
 static pawl_status make_room(struct pwi_sim *sim) {
   if (sim->node_count < sim->node_room) return PAWL_OK;
   uint32_t room = sim->node_room ? sim->node_room * 2 : 16;
-  uint8_t *cuts = pwi_alloc_zero(room, room);
-  if (!cuts) return PAWL_NO_MEMORY;
+  uint8_t *cuts = sim->cuts ? pwi_alloc_zero(room, room) : NULL;
+  if (sim->cuts && !cuts) return PAWL_NO_MEMORY;
   struct sim_node **nodes = pwi_resize_array(sim->nodes, room, sizeof(struct sim_node *));
   if (!nodes) {
     pwi_free(cuts);
     return PAWL_NO_MEMORY;
   }
-  for (uint32_t from = 0; from < sim->node_count; from++)
+  for (uint32_t from = 0; cuts && from < sim->node_count; from++)
     memcpy(cuts + (size_t)from * room, sim->cuts + (size_t)from * sim->node_room, sim->node_count);
   pwi_free(sim->cuts);
   sim->cuts = cuts;
@@ -40,9 +41,13 @@ static pawl_status make_room(struct pwi_sim *sim) {
   return PAWL_OK;
 }
 
-static bool name_is_taken(const struct pwi_sim *sim, const char *name) {
-  for (uint32_t i = 0; i < sim->node_count; i++)
-    if (strcmp(sim->nodes[i]->name, name) == 0) return true;
+static struct sim_node **bucket_of(struct pwi_sim *sim, const char *name) {
+  return &sim->names[pwi_hash(name, strlen(name), 0) % PWI_SIM_BUCKETS];
+}
+
+static bool name_is_taken(struct pwi_sim *sim, const char *name) {
+  for (const struct sim_node *node = *bucket_of(sim, name); node; node = node->same_bucket)
+    if (strcmp(node->name, name) == 0) return true;
   return false;
 }
 
@@ -88,7 +93,15 @@ pawl_status pwi_sim_node_add(struct pwi_sim *sim, const struct pwi_sim_program *
     pwi_sim_node_free(node);
     return status;
   }
+  if (sim->fabric.node_added)
+    status = sim->fabric.node_added(sim->fabric.context, (struct pwi_sim_node){node->index}, node->host);
+  if (status) {
+    pwi_sim_node_free(node);
+    return status;
+  }
   sim->nodes[sim->node_count++] = node;
+  node->same_bucket = *bucket_of(sim, node->name);
+  *bucket_of(sim, node->name) = node;
   *node_out = handle_of(node);
   return PAWL_OK;
 }

@@ -183,14 +183,20 @@ pawl_status pwi_sim_net_get(struct pwi_net *base, struct pwi_link link, struct p
   pwi_sim_queue_enter(end, message);
   pwi_sim_owe_done(end, message);
   int64_t given = pwi_sim_node_time(end->node);
-  schedule_glance(net->sim, end->peer, message, pwi_sim_arrival(net->sim, end, PWI_SIM_LANE_PUTS, 0, 0, given));
+  schedule_glance(net->sim, end->peer, message,
+                  pwi_sim_arrival(net->sim, end, PWI_SIM_LANE_PUTS, PWI_SIM_PACKET_GET, 0, 0, given));
   return PAWL_OK;
 }
 
 static void answer(struct pwi_sim *sim, struct sim_end *reader, struct sim_message *message, pawl_status status) {
   message->travelling = false;
   pwi_sim_queue_leave(reader, message);
-  int64_t back = pwi_sim_arrival(sim, reader->peer, PWI_SIM_LANE_PUTS, message->size, 0, sim->now);
+  if (pwi_sim_is_flow(sim, message->size)) {
+    pwi_sim_flow_answer(sim, reader, message, status);
+    return;
+  }
+  int64_t back =
+      pwi_sim_arrival(sim, reader->peer, PWI_SIM_LANE_PUTS, PWI_SIM_PACKET_ANSWER, message->size, 0, sim->now);
   struct sim_event *event = pwi_sim_schedule_end(sim, back, EVENT_DONE, reader, true);
   event->with.message = message;
   event->status = status;

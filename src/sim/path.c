@@ -1,6 +1,7 @@
 /* Operations on paths for tests and fault schedules: cutting, mending, breaking, muting. */
 #include <assert.h>
 
+#include "base/memory.h"
 #include "sim/world.h"
 
 static bool matches(struct pwi_sim_node handle, const struct sim_node *node) {
@@ -54,6 +55,11 @@ static uint8_t remove_fault(uint8_t cuts) { return cuts & FAULTS_MAX ? (uint8_t)
 
 static void change_cuts(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to,
                         uint8_t (*change)(uint8_t cuts)) {
+  if (!sim->cuts) sim->cuts = pwi_alloc_zero(sim->node_room, sim->node_room);
+  if (!sim->cuts) {
+    pwi_sim_fail(sim, PAWL_NO_MEMORY, "not enough memory for cuts");
+    return;
+  }
   for (uint32_t i = 0; i < sim->node_count; i++) {
     if (!matches(from, sim->nodes[i])) continue;
     for (uint32_t j = 0; j < sim->node_count; j++) {
@@ -78,7 +84,7 @@ void pwi_sim_fault_cut(struct pwi_sim *sim, struct pwi_sim_node from, struct pwi
 
 bool pwi_sim_is_cut(const struct pwi_sim *sim, struct pwi_sim_node from, struct pwi_sim_node to) {
   assert(from.index < sim->node_count && to.index < sim->node_count);
-  return sim->cuts[(size_t)from.index * sim->node_room + to.index];
+  return sim->cuts && sim->cuts[(size_t)from.index * sim->node_room + to.index];
 }
 
 /* Each side notices after a delay of its own. */

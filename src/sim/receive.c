@@ -202,7 +202,8 @@ static bool is_late(struct pwi_sim *sim, struct sim_end *sender, unsigned index)
   struct sim_message *message = lane->head;
   if (!sim->fabric.asks_again || lane->begun || message->offset) return false;
   int64_t time =
-      pwi_sim_arrival(sim, sender, index, message->size + PWI_NET_HEAD_SIZE, ++message->asked, message->given);
+      pwi_sim_arrival(sim, sender, index, index == PWI_SIM_LANE_PUTS ? PWI_SIM_PACKET_PUT : PWI_SIM_PACKET_MESSAGE,
+                      message->size + PWI_NET_HEAD_SIZE, ++message->asked, message->given);
   if (time <= sim->now) return false;
   message->arrives = time;
   if (lane->floor < time) lane->floor = time;

@@ -76,7 +76,8 @@ void pwi_sim_finish(struct sim_end *end, struct sim_message *message, pawl_statu
 static void plan_done(struct sim_end *end, struct sim_message *message) {
   struct pwi_sim *sim = end->node->sim;
   pwi_sim_owe_done(end, message);
-  message->early = message->kind != MESSAGE_FENCE && end->socket_bytes + weight(message) <= sim->config.socket_bytes &&
+  message->early = message->kind != MESSAGE_FENCE && message->arrives != PWI_SIM_UNKNOWN &&
+                   end->socket_bytes + weight(message) <= sim->config.socket_bytes &&
                    pwi_random_chance(&sim->random, sim->config.early_done_chance);
   if (!message->early) return;
   end->socket_bytes += weight(message);
@@ -106,6 +107,10 @@ void pwi_sim_lane_schedule(struct sim_end *sender, unsigned index, int64_t time)
   struct sim_lane *lane = &sender->out[index];
   struct sim_end *to = sender->peer;
   if (!lane->head || lane->scheduled || to->state == END_GONE) return;
+  if (lane->head->arrives == PWI_SIM_UNKNOWN) {
+    if (!lane->flows) pwi_sim_flow_lane(sender->node->sim, sender, index);
+    return;
+  }
   if (time < lane->head->arrives) time = lane->head->arrives;
   struct sim_event *event = pwi_sim_schedule_end(sender->node->sim, time, EVENT_DELIVER, to, true);
   event->lane = (uint8_t)index;
@@ -116,13 +121,20 @@ void pwi_sim_lane_schedule(struct sim_end *sender, unsigned index, int64_t time)
   }
 }
 
+/* A large message becomes a flow once it is the head of its lane. */
+static int64_t arrival_of(struct pwi_sim *sim, struct sim_end *end, unsigned index, const struct sim_message *message) {
+  if (pwi_sim_is_flow(sim, weight(message))) return PWI_SIM_UNKNOWN;
+  enum pwi_sim_packet_kind kind = index == PWI_SIM_LANE_PUTS ? PWI_SIM_PACKET_PUT : PWI_SIM_PACKET_MESSAGE;
+  return pwi_sim_arrival(sim, end, index, kind, weight(message), 0, message->given);
+}
+
 void pwi_sim_ship(struct sim_end *end, unsigned index, struct sim_message *message) {
   struct pwi_sim *sim = end->node->sim;
   struct sim_lane *lane = &end->out[index];
   message->given = pwi_sim_node_time(end->node);
-  message->arrives = pwi_sim_arrival(sim, end, index, weight(message), 0, message->given);
+  message->arrives = arrival_of(sim, end, index, message);
   if (message->arrives < lane->floor) message->arrives = lane->floor;
-  lane->floor = message->arrives;
+  if (message->arrives != PWI_SIM_UNKNOWN) lane->floor = message->arrives;
   message->travelling = true;
   if (sim->config.prints)
     lane->sent = pwi_hash(message->head, PWI_NET_HEAD_SIZE, pwi_sim_message_hash(message) ^ pwi_mix64(lane->sent));
@@ -139,6 +151,7 @@ void pwi_sim_ship(struct sim_end *end, unsigned index, struct sim_message *messa
 struct sim_message *pwi_sim_lane_take(struct sim_lane *lane) {
   struct sim_message *message = lane->head;
   lane->head = message->next;
+  lane->flows = false;
   if (!lane->head) lane->tail = NULL;
   message->next = NULL;
   return message;
@@ -155,7 +168,7 @@ void pwi_sim_shipped(struct sim_end *sender, struct sim_message *message) {
   if (message->early) {
     sender->socket_bytes -= weight(message);
   } else if (message->unfinished) {
-    int64_t back = pwi_sim_arrival(sim, sender->peer, PWI_LANE_LINK, 0, 0, sim->now);
+    int64_t back = pwi_sim_arrival(sim, sender->peer, PWI_LANE_LINK, PWI_SIM_PACKET_SIGNAL, 0, 0, sim->now);
     pwi_sim_schedule_end(sim, back, EVENT_DONE, sender, true)->with.message = message;
   }
   pwi_sim_message_release(sim, message);

@@ -85,9 +85,12 @@ pawl_status pwi_sim_create(const struct pwi_sim_config *config, struct pwi_sim *
   if (!sim) return PAWL_NO_MEMORY;
   sim->config = *config;
   pwi_sim_seals_begin(sim);
-  sim->fabric = config->fabric ? *config->fabric : (struct pwi_sim_fabric){default_delivery_time, false, &sim->config};
+  sim->fabric = config->fabric
+                    ? *config->fabric
+                    : (struct pwi_sim_fabric){.delivery_time = default_delivery_time, .context = &sim->config};
   sim->log = (struct pwi_log){.node = "sim", .now = log_time, .clock = sim};
   sim->next_port = 20000;
+  sim->flow_free = UINT32_MAX;
   pwi_random_init(&sim->random, config->seed, STREAM_NETWORK);
   if (pwi_sim_reserve(sim, EVENTS_A_STEP)) {
     pwi_sim_destroy(sim);
@@ -105,6 +108,7 @@ void pwi_sim_destroy(struct pwi_sim *sim) {
   pwi_sim_listeners_free(sim);
   pwi_free(sim->nodes);
   pwi_free(sim->cuts);
+  pwi_free(sim->flows);
   pwi_free(sim->regions);
   pwi_free(sim->bounce);
   pwi_sim_kept_free(sim);
@@ -119,18 +123,24 @@ void pwi_sim_stream(const struct pwi_sim *sim, uint64_t number, struct pwi_rando
   pwi_random_init(random_out, sim->config.seed, STREAM_CALLERS + number);
 }
 
-int64_t pwi_sim_arrival(struct pwi_sim *sim, struct sim_end *from, unsigned lane, size_t size, unsigned asked,
-                        int64_t given) {
+struct pwi_sim_packet pwi_sim_packet_of(const struct sim_end *from, unsigned lane, enum pwi_sim_packet_kind kind,
+                                        size_t size, int64_t given) {
   bool plane = lane != PWI_LANE_LINK && (from->link->can & PWI_LINK_HAS_PLANE);
-  struct pwi_sim_packet packet = {
+  return (struct pwi_sim_packet){
       .from = {from->node->index},
       .to = {from->peer->node->index},
       .carrier = plane ? PWI_SIM_CARRIER_PLANE : PWI_SIM_CARRIER_LINK,
+      .kind = kind,
       .size = size,
       .given = given,
       .link = from->serial,
-      .asked = asked,
   };
+}
+
+int64_t pwi_sim_arrival(struct pwi_sim *sim, struct sim_end *from, unsigned lane, enum pwi_sim_packet_kind kind,
+                        size_t size, unsigned asked, int64_t given) {
+  struct pwi_sim_packet packet = pwi_sim_packet_of(from, lane, kind, size, given);
+  packet.asked = asked;
   int64_t now = asked ? sim->now : given;
   int64_t time = sim->fabric.delivery_time(sim->fabric.context, &packet, now, &sim->random);
   return time > now ? time : now;
@@ -215,6 +225,7 @@ static void act(struct pwi_sim *sim, struct sim_event *event) {
       [EVENT_LINGER_LIMIT] = pwi_sim_act_limit,
       [EVENT_RESTART] = pwi_sim_act_restart,
       [EVENT_RESUME] = pwi_sim_act_resume,
+      [EVENT_FLOW] = pwi_sim_act_flow,
   };
   if (event->kind == EVENT_CALL) {
     pwi_sim_trace(sim, event, 0, 0);
@@ -285,6 +296,7 @@ pawl_status pwi_sim_happen(struct pwi_sim *sim, struct sim_event *event) {
 
 static pawl_status step_until(struct pwi_sim *sim, int64_t limit) {
   if (sim->failed) return sim->failed;
+  if (sim->flows_changed) pwi_sim_flows_settle(sim);
   struct sim_event *event = pwi_sim_take(sim, limit);
   return event ? pwi_sim_happen(sim, event) : PAWL_NOT_FOUND;
 }

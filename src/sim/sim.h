@@ -78,10 +78,20 @@ struct pwi_sim_node {
 
 enum pwi_sim_carrier { PWI_SIM_CARRIER_LINK, PWI_SIM_CARRIER_PLANE };
 
-/* Something in flight: a message, a put, a get, an answer, a handshake. */
+enum pwi_sim_packet_kind {
+  PWI_SIM_PACKET_MESSAGE,
+  PWI_SIM_PACKET_PUT,       /* or a fence, which has no bytes */
+  PWI_SIM_PACKET_GET,       /* the request of a get: no bytes */
+  PWI_SIM_PACKET_ANSWER,    /* the bytes of a get */
+  PWI_SIM_PACKET_HANDSHAKE, /* a hello, either way */
+  PWI_SIM_PACKET_SIGNAL,    /* the end of a link, a confirmation: no bytes */
+};
+
+/* Something in flight. */
 struct pwi_sim_packet {
   struct pwi_sim_node from, to;
   enum pwi_sim_carrier carrier;
+  enum pwi_sim_packet_kind kind;
   size_t size;    /* head and body */
   int64_t given;  /* when it was sent */
   uint64_t link;  /* the same for all packets of one link, both ways; never reused */
@@ -92,11 +102,30 @@ struct pwi_sim_packet {
  * arrives; the simulator keeps the order of each lane by delaying a packet that would overtake. A model in
  * which flows slow one another down sets `asks_again`. It returns the earliest possible time, and is asked
  * again at that time (`asked` counts); the packet arrives once the answer is not later than `now`. It must
- * depend on its own state, its arguments and `random` only. */
+ * depend on its own state, its arguments and `random` only.
+ *
+ * A model whose flows also speed one another up, because others end, takes messages, puts and answers of at least
+ * `flow_bytes` bytes over: `begin` starts a flow with a number of the simulator's choice, and `take` returns the number
+ * when it has arrived. A link has one flow for each lane and direction at a time: the next message of a lane begins when
+ * the one before it has arrived, as on a TCP connection. `next` tells when the next flow arrives if nothing changes;
+ * the simulator asks again after every change. All other packets go through `delivery_time`.
+ *
+ * Every function but `delivery_time` may be NULL; `begin`, `next`, `take` and `end` belong together. */
 struct pwi_sim_fabric {
   int64_t (*delivery_time)(void *context, const struct pwi_sim_packet *packet, int64_t now, struct pwi_random *random);
   bool asks_again;
   void *context;
+  size_t flow_bytes;
+  /* A node exists, on this host; nodes are reported in the order of their numbers. PAWL_NO_MEMORY: the
+   * node is not added. */
+  pawl_status (*node_added)(void *context, struct pwi_sim_node node, const char *host);
+  /* Writes the fabric's own name of the flow, for `end`. PAWL_NO_MEMORY ends the run. */
+  pawl_status (*begin)(void *context, const struct pwi_sim_packet *packet, int64_t now, uint64_t flow,
+                       uint64_t *name_out);
+  int64_t (*next)(void *context);                               /* PWI_NET_NEVER: none */
+  bool (*take)(void *context, int64_t now, uint64_t *flow_out); /* false: none arrives by then */
+  /* The link of a flow is dead at both ends: the flow never arrives. It may have arrived already. */
+  void (*end)(void *context, int64_t now, uint64_t name);
 };
 
 /* A delay of at least `min_ns`, exponentially distributed above it with mean `mean_ns`, and truncated at

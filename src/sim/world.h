@@ -42,7 +42,8 @@
   X(LINGER_LIMIT, "linger_limit")                                                                                      \
   X(RESUME, "resume")                                                                                                  \
   X(KILL, "kill")                                                                                                      \
-  X(RESTART, "restart")
+  X(RESTART, "restart")                                                                                                \
+  X(FLOW, "flow") /* a flow of the fabric has arrived */
 
 enum sim_event_kind {
 #define PWI_SIM_EVENT_ENUM(name, text) EVENT_##name,
@@ -125,6 +126,7 @@ struct sim_lane {
   bool begun;     /* the head has been announced to the receiver */
   bool owed;      /* its message_end is still to come */
   bool ready;     /* all its pieces come at once */
+  bool flows;     /* the head is a flow */
   uint64_t sent;  /* hash of all messages so far; 0 without config.prints */
   uint64_t taken; /* messages that have arrived */
   struct pwi_receive receive;
@@ -174,6 +176,7 @@ struct sim_link {
   unsigned can;
   bool muted;
   bool swallows;          /* messages of the data lane vanish */
+  uint32_t flows;         /* of both directions, in the fabric */
   struct sim_end ends[2]; /* the connecting one first */
 };
 
@@ -231,6 +234,7 @@ struct sim_node {
   uint32_t index;
   uint32_t incarnation; /* of the last boot */
   char *name, *host;
+  struct sim_node *same_bucket; /* the next one whose name has the same bucket */
   struct pwi_sim_program program;
   struct pwi_net_limits limits;
   struct pwi_sim_disk *disk;
@@ -272,7 +276,8 @@ struct pwi_sim {
 
   struct sim_node **nodes;
   uint32_t node_count, node_room;
-  uint8_t *cuts;            /* node_room squared: [from * node_room + to]; 0: open (sim/path.c) */
+  struct sim_node *names[PWI_SIM_BUCKETS]; /* by the hash of the name */
+  uint8_t *cuts; /* node_room squared: [from * node_room + to]; 0: open (sim/path.c). NULL: all are, and always were */
   struct sim_node *running; /* the node whose callback is running */
   struct sim_listener *listeners[PWI_SIM_BUCKETS];
   uint16_t next_port;
@@ -281,6 +286,13 @@ struct pwi_sim {
   uint32_t region_room;
   uint8_t *bounce; /* for bodies without the layout that the receiver may expect */
   size_t bounce_room;
+
+  /* flow.c */
+  struct sim_flow *flows;
+  size_t flow_count, flow_room;
+  uint32_t flow_free;
+  struct sim_event *flow_event; /* when the next flow arrives; NULL: none is scheduled */
+  bool flows_changed;
 
   pawl_status failed;
   char failure[256];
@@ -326,8 +338,30 @@ void pwi_sim_act_step(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_trace(struct pwi_sim *sim, const struct sim_event *event, size_t size, uint64_t hash);
 
 /* When something sent now at one end arrives at the other. */
-int64_t pwi_sim_arrival(struct pwi_sim *sim, struct sim_end *from, unsigned lane, size_t size, unsigned asked,
-                        int64_t given);
+int64_t pwi_sim_arrival(struct pwi_sim *sim, struct sim_end *from, unsigned lane, enum pwi_sim_packet_kind kind,
+                        size_t size, unsigned asked, int64_t given);
+struct pwi_sim_packet pwi_sim_packet_of(const struct sim_end *from, unsigned lane, enum pwi_sim_packet_kind kind,
+                                        size_t size, int64_t given);
+
+/* --- flow.c: packets that are flows of the fabric ------------------------------------------------------- */
+
+/* When a message that waits for its flow arrives: nobody knows. */
+#define PWI_SIM_UNKNOWN (INT64_MAX - 1)
+
+/* Whether the fabric takes a packet of this size over. */
+static inline bool pwi_sim_is_flow(const struct pwi_sim *sim, size_t size) {
+  return sim->fabric.begin && size >= sim->fabric.flow_bytes;
+}
+
+/* Begins the flow of the head of a lane; its DELIVER is scheduled when it arrives. */
+void pwi_sim_flow_lane(struct pwi_sim *sim, struct sim_end *sender, unsigned lane);
+/* Begins the flow of the bytes of a get; its DONE is scheduled when it arrives. */
+void pwi_sim_flow_answer(struct pwi_sim *sim, struct sim_end *reader, struct sim_message *message, pawl_status status);
+/* The flows of a link end, since it is about to be reused. */
+void pwi_sim_flows_end(struct pwi_sim *sim, const struct sim_link *link);
+/* Between two events: schedules the next arrival of a flow. */
+void pwi_sim_flows_settle(struct pwi_sim *sim);
+void pwi_sim_act_flow(struct pwi_sim *sim, struct sim_event *event);
 
 /* --- node.c --------------------------------------------------------------------------------------------- */
 

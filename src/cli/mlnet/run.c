@@ -123,6 +123,7 @@ static int calibrate(const struct figure *figure) {
   point.ports = POINT_PORTS;
   point.workers = POINT_WORKERS;
   point.over = 1;
+  point.grain = -1; /* that of the figure need not suit the size that is tried */
   const struct pwi_mlnet_setup *tree = &trees[point.calibrates_fixed ? 3 : 4];
   show_step(figure, "calibrating", POINT_SERVERS);
   pawl_status status = communicate(&point, &trees[0], POINT_SERVERS, try, &base, NULL);
