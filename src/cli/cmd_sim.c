@@ -43,8 +43,8 @@ static const struct pwi_command command_demo = {
 };
 
 static const struct pwi_command *const children[] = {
-    &command_demo,          &pwi_command_sim_faults, &pwi_command_sim_explore, &pwi_command_sim_mlnet,
-    &pwi_command_sim_scale, NULL};
+    &command_demo,          &pwi_command_sim_faults, &pwi_command_sim_explore,
+    &pwi_command_sim_mlnet, &pwi_command_sim_scale,  NULL};
 
 const struct pwi_command pwi_command_sim = {
     .name = "sim",

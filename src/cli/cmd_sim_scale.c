@@ -264,10 +264,11 @@ static const struct pwi_cli_option options[] = {
 const struct pwi_command pwi_command_sim_scale = {
     .name = "sim scale",
     .summary = "measure how large a cluster the simulator can hold",
-    .text = "Runs a manager, servers and clients, the real roles, on a simulated data centre\n"
-            "of 1,024 hosts. Every client joins, pushes one row, and pulls it again. Prints\n"
-            "for both phases the virtual time, the events, the processor time, and the\n"
-            "largest memory of the process. Exits with 1 if some client did not finish.\n",
+    .text = "Runs a manager, servers and clients, the real roles, on a simulated data\n"
+            "centre of 1,024 hosts. Every client joins, pushes one row, and pulls it\n"
+            "again. Prints for both phases the virtual time, the events, the processor\n"
+            "time, and the largest memory of the process. Exits with 1 if some client did\n"
+            "not finish.\n",
     .options = options,
     .run = run_scale,
 };
