@@ -13,7 +13,7 @@
 #include "cli/cli.h"
 #include "cli/cmd_sim.h"
 #include "sim/cluster.h"
-#include "sim/datacenter.h"
+#include "sim/datacenter/datacenter.h"
 
 #define NODES_MAX 100000
 #define LOOK_NS (100 * PWI_SIM_MILLISECOND) /* how often a client looks whether it can begin */

@@ -1,4 +1,4 @@
-#include "sim/datacenter.h"
+#include "sim/datacenter/datacenter.h"
 
 #include <assert.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "sim/datacenter.h"
+#include "sim/datacenter/datacenter.h"
 
 #include "base/memory.h"
 #include "base/testing.h"

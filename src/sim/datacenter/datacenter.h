@@ -15,8 +15,8 @@
  *
  * Threads: belongs to one simulation, and must outlive it.
  */
-#ifndef PWI_SIM_DATACENTER_H
-#define PWI_SIM_DATACENTER_H
+#ifndef PWI_SIM_DATACENTER_DATACENTER_H
+#define PWI_SIM_DATACENTER_DATACENTER_H
 
 #include "sim/fabric/flows.h"
 #include "sim/fabric/shape.h"
