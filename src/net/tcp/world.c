@@ -284,7 +284,7 @@ static int64_t sleep_time(struct tcp_net *net, int64_t now, int64_t deadline) {
 static bool look_at_plane(struct tcp_net *net) {
   if (!net->plane) return false;
   size_t ports = pwi_plane_port_count(net->plane);
-  size_t spins = ports > PORT_SPINS / PLANE_SPINS ? PORT_SPINS / ports + 1 : PLANE_SPINS;
+  size_t spins = ports == 0 ? 1 : ports > PORT_SPINS / PLANE_SPINS ? PORT_SPINS / ports + 1 : PLANE_SPINS;
   for (size_t i = 0; i < spins; i++)
     if (pwi_plane_progress(net->plane)) return true;
   return false;
