@@ -62,12 +62,26 @@ pawl_status pwi_net_connect(struct pwi_net *net, const char *address, struct pwi
 
 void pwi_net_close(struct pwi_net *net, struct pwi_link link, pawl_status why) { net->ops->close(net, link, why); }
 
+const struct pwi_send *pwi_net_use_spare(const struct pwi_send *send, struct pwi_spared *spared) {
+  if (!send->spare || send->body_count == 0) return send;
+  spared->send = *send;
+  spared->send.spare = NULL;
+  spared->send.body = spared->body;
+  memcpy(spared->body, send->body, send->body_count * sizeof *send->body);
+  struct iovec *last = &spared->body[send->body_count - 1];
+  if (last->iov_len > 0) memcpy(send->spare, last->iov_base, last->iov_len);
+  last->iov_base = send->spare;
+  return &spared->send;
+}
+
 pawl_status pwi_net_send(struct pwi_net *net, struct pwi_link link, const struct pwi_send *send) {
+  struct pwi_spared spared;
   if (send->body_count > PWI_NET_IOV_MAX) return PAWL_INVALID;
   size_t body_size = 0;
   for (size_t i = 0; i < send->body_count; i++)
     if (!pwi_add_size(body_size, send->body[i].iov_len, &body_size)) return PAWL_TOO_LARGE;
   if (body_size > net->limits.message_max) return PAWL_TOO_LARGE;
+  if (!net->ops->sends_at_once) send = pwi_net_use_spare(send, &spared);
   return net->ops->send(net, link, send, body_size);
 }
 

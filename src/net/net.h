@@ -31,6 +31,9 @@
  *     applies;
  *   - from a region (below) it may read in place. A region with a failed body may be used to resend it, but
  *     must not be changed until it is closed.
+ * If the last part of a large body will change sooner, the caller names `spare` memory of the same size for
+ * it. Of that part the net sends what it can during the call, and copies the rest to the spare memory, which
+ * then stands for the part until `done`.
  *
  * MEMORY ON RECEIVING. For each message the actor first receives head and size, and chooses how to receive
  * the body: in pieces as they arrive, whole in memory of the net, into its own memory in one or two places,
@@ -298,6 +301,7 @@ struct pwi_send {
   const struct iovec *body;
   size_t body_count; /* at most PWI_NET_IOV_MAX parts; the array itself is copied */
   uint64_t cookie;   /* 0: do not call `done` */
+  void *spare;       /* NULL, or memory for the last part of the body, which changes after the call */
 };
 
 /* Queues a message. PAWL_QUEUE_FULL, PAWL_TOO_LARGE, PAWL_NOT_FOUND, PAWL_INVALID, PAWL_NO_MEMORY. */

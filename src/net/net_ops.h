@@ -20,6 +20,7 @@ struct pwi_net_ops {
   pawl_status (*connect)(struct pwi_net *net, const char *address, struct pwi_link *link_out);
   void (*close)(struct pwi_net *net, struct pwi_link link, pawl_status why);
   pawl_status (*send)(struct pwi_net *net, struct pwi_link link, const struct pwi_send *send, size_t body_size);
+  bool sends_at_once; /* `send` deals with spare memory itself, because it may not need it */
   pawl_status (*region_open)(struct pwi_net *net, size_t size, struct pwi_region **region_out);
   void (*region_close)(struct pwi_net *net, struct pwi_region *region);
   pawl_status (*region_share)(struct pwi_net *net, struct pwi_region *region, struct pwi_link link, unsigned access,
@@ -44,6 +45,14 @@ struct pwi_net {
   struct pwi_net_counts counts;
   size_t kept; /* bytes of buffers that links keep for collecting bodies */
 };
+
+/* A message whose last part was copied to its spare memory. */
+struct pwi_spared {
+  struct pwi_send send;
+  struct iovec body[PWI_NET_IOV_MAX];
+};
+
+const struct pwi_send *pwi_net_use_spare(const struct pwi_send *send, struct pwi_spared *spared);
 
 /* The region struct of a world begins with this. */
 struct pwi_region {

@@ -143,10 +143,10 @@ static size_t scatter(struct party *party, uint8_t *body, size_t size, unsigned 
   return parts;
 }
 
-static void keep(struct party *party, void *memory) {
+static void *keep(struct party *party, void *memory) {
   party->kept = realloc(party->kept, (party->kept_count + 1) * sizeof *party->kept);
-  if (!party->kept) abort();
-  party->kept[party->kept_count++] = memory;
+  if (!party->kept || !memory) abort();
+  return party->kept[party->kept_count++] = memory;
 }
 
 /* Fill the body where it is to lie. Returns the parts of it, and the memory that is ours. */
@@ -179,7 +179,10 @@ pawl_status party_send(struct party *party, struct party_link *link, const struc
   uint64_t cookie = packet->quiet ? 0 : party_op_begin(party, link, copied ? NULL : owned);
 
   struct pwi_send send = {.lane = packet->lane, .head = head, .body = parts, .body_count = count, .cookie = cookie};
+  struct iovec last = count > 0 ? parts[count - 1] : (struct iovec){0};
+  if (packet->spared && !copied) send.spare = keep(party, malloc(last.iov_len + 1));
   pawl_status status = PARTY_CALL(party, pwi_net_send(party->net, link->link, &send));
+  if (send.spare && last.iov_len > 0) memset(last.iov_base, 0xee, last.iov_len);
   if (copied)
     for (size_t i = 0; i < count; i++)
       if (parts[i].iov_len > 0) memset(parts[i].iov_base, 0xee, parts[i].iov_len);

@@ -157,6 +157,7 @@ struct packet {
   struct pwi_region *region; /* the body lies in it, or NULL */
   size_t region_offset;      /* where it begins there */
   size_t apart;              /* so many bytes at its beginning lie in ordinary memory all the same */
+  bool spared;               /* its last part has spare memory, and is overwritten right after the call */
 };
 
 /* Number, fill and send it. Memory that the net has copied is overwritten and freed before this returns. */

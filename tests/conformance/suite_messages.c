@@ -21,6 +21,7 @@ static struct packet any_packet(struct pwi_random *random) {
       .size = any_size(random),
       .parts = (unsigned)pwi_random_below(random, PWI_NET_IOV_MAX + 1),
       .prefix = any_size(random),
+      .spared = pwi_random_chance(random, 0.2),
   };
 }
 
@@ -134,6 +135,27 @@ static void test_a_scatter_list_has_up_to_sixteen_parts(void **state) {
   assert_status(PARTY_CALL(pair.here, pwi_net_send(pair.here->net, pair.ours->link, &send)), PAWL_INVALID);
 }
 
+/* party_send overwrites the last part at once. Together the messages are more than a socket takes. */
+static void test_the_last_part_may_change_at_once_if_it_has_spare_memory(void **state) {
+  static const size_t sizes[] = {4097, 100001, MB, 3 * MB + 5};
+  struct scene *scene = *state;
+  struct pair pair = scene_pair(scene, NULL);
+  uint64_t sent = 0;
+  for (unsigned parts = 0; parts <= 3; parts += 3) {
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++, sent += 4) {
+      struct packet packet = {.size = sizes[i], .parts = parts, .how = PWI_RECEIVE_PIECES, .spared = true};
+      assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
+      packet.lane = PWI_LANE_DATA;
+      assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
+      packet.spared = false;
+      assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
+      packet.lane = PWI_LANE_LINK;
+      assert_status(party_send(pair.here, pair.ours, &packet), PAWL_OK);
+    }
+  }
+  SCENE_UNTIL(scene, pair.theirs->in[0].whole + pair.theirs->in[1].whole == sent && pair.ours->outstanding == 0);
+}
+
 static void test_every_cookie_is_done_once_and_none_without_one(void **state) {
   struct scene *scene = *state;
   struct pair pair = scene_pair(scene, NULL);
@@ -245,6 +267,7 @@ int suite_messages(void) {
       SCENE_TEST(test_a_dropped_body_shows_no_piece),
       SCENE_TEST(test_a_refused_message_takes_the_link_down),
       SCENE_TEST(test_a_scatter_list_has_up_to_sixteen_parts),
+      SCENE_TEST(test_the_last_part_may_change_at_once_if_it_has_spare_memory),
       SCENE_TEST(test_every_cookie_is_done_once_and_none_without_one),
       SCENE_TEST(test_a_link_may_be_used_as_soon_as_it_is_up),
       SCENE_TEST(test_a_message_may_be_answered_from_inside_the_callback),

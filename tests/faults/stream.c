@@ -38,7 +38,7 @@ static void count_begun(struct stream *stream, pawl_status status) {
 static void send_body(struct stream *stream, size_t slot) {
   uint8_t head[PWI_NET_HEAD_SIZE] = {WORD_BODY, (uint8_t)(slot + 1)};
   struct iovec body = {body_of(stream, slot), STREAM_BODY};
-  struct pwi_send send = {PWI_LANE_DATA, head, &body, 1, slot + 1};
+  struct pwi_send send = {PWI_LANE_DATA, head, &body, 1, slot + 1, NULL};
   count_begun(stream, pwi_net_send(stream->net, stream->link, &send));
 }
 
@@ -46,7 +46,7 @@ static void send_token(struct stream *stream) {
   uint8_t head[PWI_NET_HEAD_SIZE] = {WORD_TOKEN};
   uint8_t token[PWI_NET_TOKEN_MAX];
   struct iovec body = {token, 0};
-  struct pwi_send send = {PWI_LANE_LINK, head, &body, 1, 0};
+  struct pwi_send send = {PWI_LANE_LINK, head, &body, 1, 0, NULL};
   kit_must(pwi_net_region_open(stream->net, SHARED_SIZE, &stream->shared) == PAWL_OK, "open a region");
   pawl_status status = pwi_net_region_share(stream->net, stream->shared, stream->link,
                                             PWI_ACCESS_READ | PWI_ACCESS_WRITE, token, &body.iov_len);

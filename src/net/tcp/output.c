@@ -135,10 +135,33 @@ static pawl_status send_on_plane(struct tcp_link *link, const struct pwi_send *s
   return status;
 }
 
+/* True if a large body would be written at once. TLS copies it in any case. */
+static bool may_write_at_once(const struct tcp_link *link, const struct pwi_send *send, size_t body_size) {
+  bool has_plane = send->lane == PWI_LANE_DATA && link->plane;
+  return !has_plane && !link->tls && link->can_write && body_size > PWI_NET_COPY_MAX &&
+         pwi_fifo_count(&link->segments) == 0;
+}
+
+/* Copies to the spare memory the bytes of the last part of a message, the newest in the queue, that the socket
+ * did not take. */
+static void spare_rest(struct tcp_link *link, const struct pwi_send *send) {
+  const struct iovec *part = &send->body[send->body_count - 1];
+  const char *begin = part->iov_base;
+  for (size_t i = 0; i < pwi_fifo_count(&link->segments); i++) {
+    struct segment *segment = pwi_fifo_at(&link->segments, i);
+    if (!segment->base || segment->base < begin || segment->base >= begin + part->iov_len) continue;
+    char *place = (char *)send->spare + (segment->base - begin);
+    memcpy(place, segment->base, segment->size);
+    segment->base = place;
+  }
+}
+
 pawl_status pwi_tcp_send(struct pwi_net *base, struct pwi_link id, const struct pwi_send *send, size_t body_size) {
   struct tcp_link *link = pwi_tcp_find_link((struct tcp_net *)base, id);
+  struct pwi_spared spared;
   if (!link || link->stage != STAGE_UP) return PAWL_NOT_FOUND;
   if (!pwi_tcp_has_room(link, body_size)) return PAWL_QUEUE_FULL;
+  if (!may_write_at_once(link, send, body_size)) send = pwi_net_use_spare(send, &spared);
   pawl_status status;
   if (send->lane == PWI_LANE_DATA && link->plane) {
     status = send_on_plane(link, send, body_size);
@@ -147,7 +170,9 @@ pawl_status pwi_tcp_send(struct pwi_net *base, struct pwi_link id, const struct 
     status = pwi_tcp_queue_frame(link, PWI_FRAME_MESSAGE, send->head, send->body, send->body_count, body_size,
                                  body_size > PWI_NET_COPY_MAX, send->cookie);
     if (status != PAWL_OK) return status;
-    if (link->queued_bytes >= EAGER && link->can_write && !link->is_failed) pwi_tcp_link_flush(link);
+    bool is_eager = send->spare || link->queued_bytes >= EAGER;
+    if (is_eager && link->can_write && !link->is_failed) pwi_tcp_link_flush(link);
+    if (send->spare) spare_rest(link, send);
   }
   base->counts.messages_sent++;
   base->counts.bytes_sent += PWI_NET_HEAD_SIZE + body_size;

@@ -398,6 +398,7 @@ static const struct pwi_net_ops ops = {
     .connect = pwi_tcp_connect,
     .close = pwi_tcp_close,
     .send = pwi_tcp_send,
+    .sends_at_once = true,
     .region_open = pwi_tcp_region_open,
     .region_close = pwi_tcp_region_close,
     .region_share = pwi_tcp_region_share,
