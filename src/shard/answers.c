@@ -31,6 +31,16 @@ pawl_status pwi_shard_answer_bytes(const struct pwi_shard *shard, const struct p
 
 /* --- pull ----------------------------------------------------------------------------------------------- */
 
+/* The rows if they lie together in the table, as those of a range of a dense table do; otherwise NULL. */
+static const void *view_rows(const struct pwi_vector *vector, const struct pwi_request *request,
+                             const struct pwi_named *named) {
+  struct pawl_range range = pawl_range_of(request->terms.range.begin, request->terms.range.begin + named->count);
+  struct pwi_rows rows;
+  if (!request->may_view || vector->is_hollow || named->keys || named->count == 0) return NULL;
+  if (!pwi_table_scan(vector->table, range, &rows)) return NULL;
+  return !rows.keys && rows.first == range.begin && rows.count == named->count ? rows.values : NULL;
+}
+
 static pawl_status read_rows(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                              const struct pwi_named *named, void *values) {
   struct pwi_table *table = vector->table;
@@ -49,7 +59,10 @@ void pwi_serve_values(struct pwi_shard *shard, struct pwi_vector *vector, const 
                       const struct pwi_named *named, void *values, struct pwi_served *served) {
   size_t bytes;
   bool fits = pwi_mul_size(named->count, vector->table->row_bytes, &bytes);
-  pawl_status status = fits ? read_rows(shard, vector, request, named, values) : PAWL_TOO_LARGE;
+  if (fits) served->view = view_rows(vector, request, named);
+  pawl_status status = !fits          ? PAWL_TOO_LARGE
+                       : served->view ? PAWL_OK
+                                      : read_rows(shard, vector, request, named, values);
   if (status != PAWL_OK) {
     pwi_served_fail(served, status);
     return;

@@ -162,6 +162,7 @@ struct pwi_request {
   struct pwi_section encoded_as;
   const void *filters; /* PULL, PUSHPULL: encoded filters for the answer; not read by the shard */
   size_t filters_size;
+  bool may_view; /* PULL: the answer may be read from the table, see struct pwi_served */
 };
 
 /* Checks a request without allocating memory for it. Call it before allocating memory in proportion to
@@ -188,6 +189,7 @@ struct pwi_served {
   bool is_deferred;    /* the answer must wait: it comes from config.answer (AWAIT), or with the end of the
                           aggregate */
   size_t value_bytes;  /* bytes written to `values` for the answer */
+  const void *view;    /* not NULL: nothing was written; they are here until the next request */
   uint64_t rows;       /* SCAN: number of rows found */
   const void *payload; /* of COLLECT, SCAN, FOLD and clocks: valid until the next request */
   size_t payload_size;

@@ -175,6 +175,40 @@ static void test_a_pull_waits_for_the_push_it_names(void **state) {
   stop(&f);
 }
 
+/* Serves a pull that may view the table. The values are in one place or the other. */
+static const int64_t *view_or_copy(struct pwi_shard *shard, struct pwi_request *pull, int64_t *copy, bool *viewed) {
+  pull->may_view = true;
+  struct pwi_served served = serve(shard, pull, copy);
+  assert_int_equal(served.outcome.code, PWI_CODE_OK);
+  assert_int_equal(served.value_bytes, pull->terms.rows * sizeof *copy);
+  *viewed = served.view != NULL;
+  return served.view ? served.view : copy;
+}
+
+static void test_a_pull_views_rows_that_lie_together_in_the_table(void **state) {
+  struct fixture fixture;
+  (void)state;
+  start(&fixture, UINT64_MAX, 0);
+  for (uint64_t vector = 1; vector <= 2; vector++) {
+    struct pwi_request push = push_of(vector, 0, 1, &fixture.values), pull = request_of(PWI_REQUEST_PULL, vector, SIZE);
+    int64_t copy[SIZE] = {0};
+    const uint64_t keys[] = {10, 11, 12};
+    bool viewed;
+    assert_int_equal(view_or_copy(fixture.shard, &pull, copy, &viewed)[SIZE - 1], 0);
+    assert_false(viewed); /* zeros that are nowhere */
+    assert_served(fixture.shard, &push, NULL, PWI_CODE_OK, PAWL_OK);
+    pull.terms.range = pawl_range_of(10, 20);
+    pull.terms.rows = 10;
+    const int64_t *values = view_or_copy(fixture.shard, &pull, copy, &viewed);
+    for (size_t i = 0; i < 10; i++) assert_int_equal(values[i], 1);
+    if (vector == 1) assert_true(viewed); /* the dense one */
+    by_list(&pull, keys, 3);
+    assert_int_equal(view_or_copy(fixture.shard, &pull, copy, &viewed)[2], 1);
+    assert_false(viewed);
+  }
+  stop(&fixture);
+}
+
 static void test_only_live_senders_may_push_and_every_client_may_pull(void **state) {
   (void)state;
   struct fixture f;
@@ -776,6 +810,7 @@ int main(void) {
       cmocka_unit_test(test_a_push_that_overtakes_another_finds_a_gap),
       cmocka_unit_test(test_a_history_that_cannot_be_is_broken),
       cmocka_unit_test(test_a_pull_waits_for_the_push_it_names),
+      cmocka_unit_test(test_a_pull_views_rows_that_lie_together_in_the_table),
       cmocka_unit_test(test_only_live_senders_may_push_and_every_client_may_pull),
       cmocka_unit_test(test_a_read_of_a_forgotten_sender_meets_no_gap),
       cmocka_unit_test(test_terms_that_make_no_sense_fail_and_use_up_no_number),
