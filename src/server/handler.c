@@ -269,6 +269,14 @@ static void starve(struct pwi_handler *handler, struct pwi_chain *chain) {
   if (chain && chains->starve) chains->starve(chains->context, chain);
 }
 
+/* An answer over a socket can be written from the table itself: the buffer takes only the bytes that the socket
+ * does not take at once. A client that reads in place needs all of them in the buffer. */
+static bool may_view(const struct pwi_handler_link *link, const struct pwi_request *request,
+                     const struct pawl_filters *filters, const struct pwi_handler_buffer *buffer, bool may_wait) {
+  return request->terms.kind == PWI_REQUEST_PULL && buffer && !may_wait && !link->peering.in_place &&
+         pwi_handler_leaves_values(link, request, filters);
+}
+
 /* Sends the answer now, or defers it until all members of the chain have everything that it has seen. */
 static void answer(struct pwi_handler_link *link, struct pwi_chain *chain, const struct pwi_request *request,
                    const struct pwi_entry *entry, struct pwi_served *served, struct pwi_handler_buffer *buffer,
@@ -413,6 +421,7 @@ static void serve(struct pwi_handler_link *link, struct pwi_request *request, co
     return;
   }
   if (log_entry && !request->refusal) request->result = pwi_log_entry_values(log_entry);
+  request->may_view = may_view(link, request, filters, buffer, may_wait);
   pwi_shard_serve(handler->config.shard, request, values, &served);
   if (chain) pwi_chain_commit(handler->config.chains, chain, handler->config.shard, request, &served, NULL, log_entry);
   if (served.outcome.code == PWI_CODE_FAILED) served.outcome = failure(link, chain, request, served.outcome.status);

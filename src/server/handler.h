@@ -10,7 +10,9 @@
  * message.
  *
  * Answers with values are sent from regions that belong to the link and are closed with it. A client that
- * reads them in place never sees them change, even if this side closes the link first.
+ * reads them in place never sees them change, even if this side closes the link first. Over a socket rows that
+ * lie together are sent from the table itself, and the region takes only what the socket does not take at once
+ * (`spare` in net.h).
  *
  * Steady state: neither path allocates. Threads: as the net.
  */

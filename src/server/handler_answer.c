@@ -106,6 +106,10 @@ static pawl_status add_payload(struct pwi_message_builder *builder, const void *
   return pwi_message_add(builder, &section, payload);
 }
 
+static const void *values_of(const struct pwi_reply *answer) {
+  return answer->served.view ? answer->served.view : answer->values;
+}
+
 static pawl_status add_values(struct pwi_message_builder *builder, const struct pwi_reply *answer) {
   size_t bytes = answer->served.value_bytes;
   struct pwi_section section = {.type = PWI_SECTION_VALUES,
@@ -114,17 +118,18 @@ static pawl_status add_values(struct pwi_message_builder *builder, const struct 
                                 .count = answer->value_codec == PWI_CODEC_RAW ? (uint32_t)(bytes / answer->value_size)
                                                                               : answer->value_count,
                                 .length = bytes};
-  return pwi_message_add(builder, &section, answer->values);
+  return pwi_message_add(builder, &section, values_of(answer));
 }
 
 /* A proper client keeps so little under way that the queue never fills; otherwise the link is closed. */
 static void give(struct pwi_handler_link *link, const struct pwi_message_builder *builder,
-                 struct pwi_handler_buffer *buffer, size_t buffer_index) {
+                 struct pwi_handler_buffer *buffer, size_t buffer_index, void *spare) {
   struct pwi_send send = {.lane = PWI_LANE_DATA,
                           .head = builder->head,
                           .body = builder->parts,
                           .body_count = builder->part_count,
-                          .cookie = buffer ? PWI_HANDLER_COOKIE | buffer_index : 0};
+                          .cookie = buffer ? PWI_HANDLER_COOKIE | buffer_index : 0,
+                          .spare = spare};
   if (buffer) {
     buffer->sent_at = pwi_net_now(link->handler->config.net);
     buffer->sent_bytes = builder->body_size;
@@ -150,6 +155,13 @@ void pwi_handler_keep_payload(struct pwi_reply *answer) {
   served->payload = place;
 }
 
+/* Rows of the table change before a deferred answer is sent. */
+static void keep_values(struct pwi_reply *answer) {
+  if (!answer->served.view) return;
+  memcpy(pwi_net_region_memory(answer->buffer->region), answer->served.view, answer->served.value_bytes);
+  answer->served.view = NULL;
+}
+
 void pwi_handler_send(struct pwi_reply *answer) {
   struct pwi_handler_link *link = answer->link;
   struct pwi_handler_buffer *buffer = answer->buffer;
@@ -165,7 +177,9 @@ void pwi_handler_send(struct pwi_reply *answer) {
   assert(status == PAWL_OK && "the answer is well-formed");
   /* Without a buffer the net must copy the body. */
   assert(buffer || builder->body_size <= PWI_NET_COPY_MAX);
-  give(link, builder, buffer, buffer ? index_of(link, buffer) : 0);
+  bool is_viewed = served->value_bytes > 0 && served->view; /* the values are the last part */
+  give(link, builder, buffer, buffer ? index_of(link, buffer) : 0,
+       is_viewed ? pwi_net_region_memory(buffer->region) : NULL);
 }
 
 void pwi_handler_say(struct pwi_handler_link *link, uint64_t number, uint64_t task, const struct pwi_outcome *outcome) {
@@ -202,6 +216,7 @@ pawl_status pwi_handler_defer(struct pwi_chain *chain, struct pawl_range positio
   *reply = *answer;
   reply->all_next = all_next;
   reply->handler = handler;
+  keep_values(reply);
   pwi_handler_keep_payload(reply);
   pawl_status status = pwi_chain_defer(chain, positions, reply);
   if (status)

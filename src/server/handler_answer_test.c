@@ -101,6 +101,29 @@ static void test_a_deferred_reply_is_sent_when_its_version_is_confirmed(void **s
   stop_scene(&s);
 }
 
+/* Rows of the table change before the chain has confirmed what the answer has seen. */
+static void test_a_deferred_reply_keeps_the_values_that_it_viewed(void **state) {
+  (void)state;
+  struct scene s;
+  float rows[2048], found;
+  struct pwi_reply reply = {.number = 11, .value_type = PAWL_F32, .value_size = sizeof *rows};
+  start_scene(&s);
+  reply.link = s.links[0];
+  for (size_t i = 0; i < 2048; i++) rows[i] = 3;
+  char *values;
+  assert_int_equal(pwi_handler_make_room(s.links[0], sizeof rows, true, &reply.buffer, &values), PAWL_OK);
+  reply.values = values;
+  reply.served = (struct pwi_served){.value_bytes = sizeof rows, .view = rows};
+  chain_of(&s)->version++;
+  assert_int_equal(pwi_handler_defer(chain_of(&s), pawl_range_of(0, QUARTER), &reply), PAWL_OK);
+  for (size_t i = 0; i < 2048; i++) rows[i] = 4;
+  pwi_chain_heard(&s.member.chains, chain_of(&s), 1);
+  assert_int_equal(s.net.sent_count, 1);
+  memcpy(&found, s.net.sent[0].body + s.net.sent[0].body_size - sizeof found, sizeof found);
+  assert_true(found == 3);
+  stop_scene(&s);
+}
+
 static void test_a_reply_that_is_lost_says_so(void **state) {
   (void)state;
   struct scene s;
@@ -204,6 +227,7 @@ static void test_a_server_without_memory_that_is_not_the_head_says_so(void **sta
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_deferred_reply_is_sent_when_its_version_is_confirmed),
+      cmocka_unit_test(test_a_deferred_reply_keeps_the_values_that_it_viewed),
       cmocka_unit_test(test_a_reply_that_is_lost_says_so),
       cmocka_unit_test(test_replies_of_a_lost_link_are_forgotten),
       cmocka_unit_test(test_the_memory_of_replies_is_used_again),

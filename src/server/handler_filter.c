@@ -130,6 +130,11 @@ static unsigned codecs_for(const struct pwi_handler_link *link, const struct pwi
   return codecs & (~pwi_codecs_lossy() | ready);
 }
 
+bool pwi_handler_leaves_values(const struct pwi_handler_link *link, const struct pwi_request *request,
+                               const struct pawl_filters *chain) {
+  return !chain && codecs_for(link, request, NULL) == 0;
+}
+
 static void encode(struct pwi_handler_link *link, const struct pwi_entry *entry, unsigned codecs, char *values,
                    struct pwi_served *served, struct pwi_answer_form *form) {
   struct pwi_handler *handler = link->handler;

@@ -142,6 +142,9 @@ struct pwi_answer_form {
 PAWL_MUST_USE pawl_status pwi_handler_filter(struct pwi_handler_link *link, const struct pwi_request *request,
                                              const struct pwi_entry *entry, struct pawl_filters *chain, char *values,
                                              struct pwi_served *served, struct pwi_answer_form *form_out);
+/* True if pwi_handler_filter would not change the values of this answer. */
+bool pwi_handler_leaves_values(const struct pwi_handler_link *link, const struct pwi_request *request,
+                               const struct pawl_filters *chain);
 void pwi_handler_filters_fini(struct pwi_handler_filters *filters);
 
 /* Sends an answer. Takes over its buffer. */
