@@ -23,10 +23,10 @@
 
 enum { LETTER_NODES = 257, LETTER_SERVERS, LETTER_LIMIT };
 
-struct scale;
+struct scale_run;
 
 struct hand {
-  struct scale *scale;
+  struct scale_run *scale;
   struct pwi_cluster_client client;
   struct pwi_flow *flow;
   struct pwi_task task;
@@ -35,7 +35,7 @@ struct hand {
   bool has_joined, has_pushed;
 };
 
-struct scale {
+struct scale_run {
   const struct pwi_command *command;
   uint64_t nodes, servers, clients, limit_s;
   bool json;
@@ -76,7 +76,7 @@ static void finished(struct pwi_task *task) {
 
 static void look(void *context, uint64_t cookie) {
   struct hand *hand = context;
-  struct scale *scale = hand->scale;
+  struct scale_run *scale = hand->scale;
   struct pwi_client_state state;
   (void)cookie;
   pwi_client_state(hand->client.client, &state);
@@ -100,26 +100,26 @@ static void started(void *context) {
 /* --- phases --------------------------------------------------------------------------------------------- */
 
 static bool is_joining(void *context) {
-  const struct scale *scale = context;
+  const struct scale_run *scale = context;
   return scale->joined < scale->clients;
 }
 
 static bool is_calling(void *context) {
-  const struct scale *scale = context;
+  const struct scale_run *scale = context;
   return scale->over < scale->clients;
 }
 
-struct moment {
+struct scale_moment {
   double processor;
   uint64_t events;
   int64_t virtual_ns;
 };
 
-static struct moment moment_of(const struct scale *scale) {
+static struct scale_moment moment_of(const struct scale_run *scale) {
   struct timespec time;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return (struct moment){(double)time.tv_sec + 1e-9 * (double)time.tv_nsec, pwi_sim_event_count(scale->cluster.sim),
-                         pwi_sim_now(scale->cluster.sim)};
+  return (struct scale_moment){(double)time.tv_sec + 1e-9 * (double)time.tv_nsec,
+                               pwi_sim_event_count(scale->cluster.sim), pwi_sim_now(scale->cluster.sim)};
 }
 
 static double memory_mb(void) {
@@ -128,8 +128,9 @@ static double memory_mb(void) {
   return (double)usage.ru_maxrss / 1024;
 }
 
-static int show(const struct scale *scale, const char *phase, struct moment begin, pawl_status status, uint64_t ready) {
-  struct moment end = moment_of(scale);
+static int show(const struct scale_run *scale, const char *phase, struct scale_moment begin, pawl_status status,
+                uint64_t ready) {
+  struct scale_moment end = moment_of(scale);
   double seconds = end.processor - begin.processor, took = (double)(end.virtual_ns - begin.virtual_ns) * 1e-9;
   uint64_t events = end.events - begin.events;
   double rate = seconds > 0 ? (double)events / seconds : 0;
@@ -147,8 +148,9 @@ static int show(const struct scale *scale, const char *phase, struct moment begi
   return PWI_EXIT_OK;
 }
 
-static int run_phase(struct scale *scale, const char *phase, bool (*predicate)(void *context), const uint64_t *ready) {
-  struct moment begin = moment_of(scale);
+static int run_phase(struct scale_run *scale, const char *phase, bool (*predicate)(void *context),
+                     const uint64_t *ready) {
+  struct scale_moment begin = moment_of(scale);
   int64_t limit = (int64_t)scale->limit_s * PWI_SIM_SECOND;
   pawl_status status = pwi_cluster_run_while(&scale->cluster, predicate, scale, limit);
   int exit_code = show(scale, phase, begin, status, *ready);
@@ -164,13 +166,13 @@ static int run_phase(struct scale *scale, const char *phase, bool (*predicate)(v
 /* --- the run -------------------------------------------------------------------------------------------- */
 
 static void tune(struct pwi_sim_config *config, void *context) {
-  const struct scale *scale = context;
+  const struct scale_run *scale = context;
   config->fabric = pwi_datacenter_fabric(scale->datacenter);
   config->trace = config->checks = false;
   config->limits.links = (uint32_t)(2 * scale->nodes + 64);
 }
 
-static pawl_status add_client(struct scale *scale, uint64_t index) {
+static pawl_status add_client(struct scale_run *scale, uint64_t index) {
   struct hand *hand = &scale->hands[index];
   *hand = (struct hand){.scale = scale, .key = pwi_mix64(index + 1) % (scale->servers * ROWS_A_SERVER)};
   for (int i = 0; i < ROW; i++) hand->row[i] = 1;
@@ -179,7 +181,7 @@ static pawl_status add_client(struct scale *scale, uint64_t index) {
   return pwi_cluster_client_add(&scale->cluster, &hand->client);
 }
 
-static pawl_status open_all(struct scale *scale) {
+static pawl_status open_all(struct scale_run *scale) {
   struct pwi_datacenter_config datacenter;
   pwi_datacenter_config_init(&datacenter);
   pawl_status status = pwi_datacenter_create(&datacenter, &scale->datacenter);
@@ -197,7 +199,7 @@ static pawl_status open_all(struct scale *scale) {
   return status;
 }
 
-static int make_vector(struct scale *scale) {
+static int make_vector(struct scale_run *scale) {
   struct pawl_vector_options options = {.type = PAWL_F32, .width = ROW, .size = scale->servers * ROWS_A_SERVER};
   struct pwi_flow *flow;
   pawl_status status = pwi_cluster_vector(&scale->hands[0].client, VECTOR, &options, &flow);
@@ -205,7 +207,7 @@ static int make_vector(struct scale *scale) {
   return status ? pwi_cli_failure(scale->command, "cannot create a vector: %s", pawl_status_text(status)) : PWI_EXIT_OK;
 }
 
-static int run_all(struct scale *scale) {
+static int run_all(struct scale_run *scale) {
   if (!scale->json)
     printf("  %" PRIu64 " nodes: a manager, %" PRIu64 " servers, %" PRIu64 " clients\n"
            "  phase         clients  virtual s      events  proc. s   events/s  peak MB   KB/node\n",
@@ -226,10 +228,10 @@ static bool take_number(const struct pwi_command *command, const char *value, ui
 }
 
 static int run_scale(const struct pwi_command *command, int argc, char **argv) {
-  static struct scale scale;
+  static struct scale_run scale;
   struct pwi_cli_args args;
   int letter, exit_code = PWI_EXIT_OK;
-  scale = (struct scale){.command = command, .nodes = 100, .limit_s = 60};
+  scale = (struct scale_run){.command = command, .nodes = 100, .limit_s = 60};
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0) {
     if (letter == LETTER_NODES && !take_number(command, args.value, 3, &scale.nodes, &exit_code)) return exit_code;

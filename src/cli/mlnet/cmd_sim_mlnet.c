@@ -29,19 +29,20 @@ enum {
 };
 
 /* Numbers that were not given are 0, `over` and `grain` -1. */
-struct choice {
+struct mlnet_choice {
   const struct pwi_command *command;
   struct pwi_mlnet_options options;
   bool has_figure;
   int exit_code;
 };
 
-static bool refuse(struct choice *choice, const char *value, const char *expected) {
+static bool refuse(struct mlnet_choice *choice, const char *value, const char *expected) {
   choice->exit_code = pwi_cli_bad_value(choice->command, value, "%s", expected);
   return false;
 }
 
-static bool take_number(struct choice *choice, const char *value, uint64_t least, uint64_t most, uint32_t *number_out) {
+static bool take_number(struct mlnet_choice *choice, const char *value, uint64_t least, uint64_t most,
+                        uint32_t *number_out) {
   uint64_t number;
   if (pwi_cli_number(value, &number) && number >= least && number <= most) {
     *number_out = (uint32_t)number;
@@ -52,7 +53,7 @@ static bool take_number(struct choice *choice, const char *value, uint64_t least
   return false;
 }
 
-static bool take_real(struct choice *choice, const char *value, double least, double most, double *number_out) {
+static bool take_real(struct mlnet_choice *choice, const char *value, double least, double most, double *number_out) {
   char *end;
   double number = strtod(value, &end);
   if (*value && !*end && number >= least && number <= most) {
@@ -63,7 +64,7 @@ static bool take_real(struct choice *choice, const char *value, double least, do
   return false;
 }
 
-static bool take_one_of(struct choice *choice, const char *value, const char *first, const char *second,
+static bool take_one_of(struct mlnet_choice *choice, const char *value, const char *first, const char *second,
                         bool *is_second_out) {
   *is_second_out = strcmp(value, second) == 0;
   if (*is_second_out || strcmp(value, first) == 0) return true;
@@ -71,7 +72,7 @@ static bool take_one_of(struct choice *choice, const char *value, const char *fi
   return false;
 }
 
-static bool take_sizes(struct choice *choice, const char *value) {
+static bool take_sizes(struct mlnet_choice *choice, const char *value) {
   struct pwi_mlnet_options *options = &choice->options;
   const char *expected = "up to 16 numbers with commas, each from 1 to 4096";
   options->size_count = 0;
@@ -87,7 +88,7 @@ static bool take_sizes(struct choice *choice, const char *value) {
   }
 }
 
-static bool take_figure(struct choice *choice, const char *value) {
+static bool take_figure(struct mlnet_choice *choice, const char *value) {
   static const char *const names[] = {"1a", "1b", "2", "3"};
   for (int i = 0; i < 4; i++)
     if (strcmp(value, names[i]) == 0) {
@@ -98,7 +99,7 @@ static bool take_figure(struct choice *choice, const char *value) {
   return refuse(choice, value, "1a, 1b, 2 or 3");
 }
 
-static bool take_network(struct choice *choice, int letter, const char *value) {
+static bool take_network(struct mlnet_choice *choice, int letter, const char *value) {
   struct pwi_mlnet_options *options = &choice->options;
   double gigabits;
   switch (letter) {
@@ -124,7 +125,7 @@ static bool take_network(struct choice *choice, int letter, const char *value) {
   }
 }
 
-static bool take_training(struct choice *choice, int letter, const char *value) {
+static bool take_training(struct mlnet_choice *choice, int letter, const char *value) {
   struct pwi_mlnet_options *options = &choice->options;
   double gigabytes;
   switch (letter) {
@@ -149,7 +150,7 @@ static bool take_training(struct choice *choice, int letter, const char *value) 
   }
 }
 
-static bool take_option(struct choice *choice, int letter, const char *value) {
+static bool take_option(struct mlnet_choice *choice, int letter, const char *value) {
   switch (letter) {
   case LETTER_FIGURE:
     return take_figure(choice, value);
@@ -190,17 +191,17 @@ static void complete(struct pwi_mlnet_options *options) {
 }
 
 static int run_mlnet(const struct pwi_command *command, int argc, char **argv) {
-  struct choice choice = {.command = command,
-                          .options = {.ports = 16,
-                                      .rate = 1.25e9,
-                                      .jobs = 20,
-                                      .rounds = 3,
-                                      .interval = 30,
-                                      .over = -1,
-                                      .grain = -1,
-                                      .incast_loss = 0.5,
-                                      .tier = PWI_FABRIC_RACKS,
-                                      .seed = 1}};
+  struct mlnet_choice choice = {.command = command,
+                                .options = {.ports = 16,
+                                            .rate = 1.25e9,
+                                            .jobs = 20,
+                                            .rounds = 3,
+                                            .interval = 30,
+                                            .over = -1,
+                                            .grain = -1,
+                                            .incast_loss = 0.5,
+                                            .tier = PWI_FABRIC_RACKS,
+                                            .seed = 1}};
   struct pwi_cli_args args;
   int letter;
   pwi_cli_begin(&args, command, argc, argv);

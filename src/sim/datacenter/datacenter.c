@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-struct place {
+struct host_place {
   uint32_t host, class;
 };
 
@@ -17,7 +17,7 @@ struct pwi_datacenter {
   struct pwi_datacenter_config config;
   struct pwi_sim_fabric fabric;
   struct pwi_flows *flows;
-  struct place *places; /* by node */
+  struct host_place *places; /* by node */
   size_t place_count, place_room;
   uint32_t *order; /* of the hosts */
   uint32_t host_count;
@@ -46,7 +46,7 @@ static pawl_status node_added(void *context, struct pwi_sim_node node, const cha
     if (status) return status;
   }
   uint32_t at = datacenter->order[(number - 1) % datacenter->host_count];
-  datacenter->places[datacenter->place_count++] = (struct place){.host = at};
+  datacenter->places[datacenter->place_count++] = (struct host_place){.host = at};
   return PAWL_OK;
 }
 
@@ -102,7 +102,7 @@ static pawl_status begin(void *context, const struct pwi_sim_packet *packet, int
   pawl_status status = catch_up(datacenter, now);
   if (status) return status;
   size_t count = route_of(datacenter, packet, links);
-  const struct place *from = &datacenter->places[packet->from.index], *to = &datacenter->places[packet->to.index];
+  const struct host_place *from = &datacenter->places[packet->from.index], *to = &datacenter->places[packet->to.index];
   for (size_t i = 0; i < count; i++) hops[i] = (struct pwi_flow_hop){links[i], 1};
   int64_t late = packet->given > now ? packet->given - now : 0; /* the sender is blocked until then */
   struct pwi_flow_spec spec = {.hops = hops,

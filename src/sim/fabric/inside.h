@@ -49,7 +49,7 @@ struct link {
   bool is_absorbed; /* all its flows are chosen */
 };
 
-struct share {
+struct link_share {
   double rate;
   uint32_t link;
 };
@@ -68,7 +68,7 @@ struct pwi_flows {
   size_t touched_count;
   uint32_t *chosen, *sorted; /* flows that are rated again; both have room for all flows */
   size_t chosen_count, chosen_room, sorted_room;
-  struct share *shares; /* a heap; room for all links */
+  struct link_share *shares; /* a heap; room for all links */
   size_t share_count;
   struct pwi_flows_figures figures;
 };

@@ -144,12 +144,12 @@ static void sort_classes(struct pwi_flows *flows, size_t ends[PWI_FLOW_CLASSES])
 
 static double share_of(const struct link *link) { return link->open > 0 ? link->open / (double)link->load : 0; }
 
-static bool is_before(struct share a, struct share b) {
+static bool is_before(struct link_share a, struct link_share b) {
   return a.rate < b.rate || (a.rate == b.rate && a.link < b.link);
 }
 
 static void share_down(struct pwi_flows *flows, size_t at) {
-  struct share *heap = flows->shares, moved = heap[at];
+  struct link_share *heap = flows->shares, moved = heap[at];
   for (size_t child; (child = 2 * at + 1) < flows->share_count; at = child) {
     if (child + 1 < flows->share_count && is_before(heap[child + 1], heap[child])) child++;
     if (!is_before(heap[child], moved)) break;
@@ -159,7 +159,7 @@ static void share_down(struct pwi_flows *flows, size_t at) {
 }
 
 static void share_add(struct pwi_flows *flows, uint32_t link) {
-  flows->shares[flows->share_count++] = (struct share){share_of(&flows->links[link]), link};
+  flows->shares[flows->share_count++] = (struct link_share){share_of(&flows->links[link]), link};
 }
 
 static void begin_class(struct pwi_flows *flows, size_t begin, size_t end) {
@@ -188,7 +188,7 @@ static void freeze(struct pwi_flows *flows, struct flow *flow, uint32_t bottlene
 
 static void fill_class(struct pwi_flows *flows, uint8_t class) {
   while (flows->share_count > 0) {
-    struct share *first = &flows->shares[0];
+    struct link_share *first = &flows->shares[0];
     struct link *link = &flows->links[first->link];
     uint32_t index = first->link;
     double rate = link->load ? share_of(link) : INFINITY;

@@ -23,7 +23,7 @@ struct shard {
   uint32_t height;
 };
 
-struct job {
+struct training_job {
   const struct pwi_training_job *is;
   uint32_t number;
   struct pwi_tree_member *members;
@@ -36,7 +36,7 @@ struct job {
 struct training {
   const struct pwi_training_config *config;
   struct pwi_flows *flows;
-  struct job jobs[PWI_TRAINING_JOBS_MAX];
+  struct training_job jobs[PWI_TRAINING_JOBS_MAX];
   uint32_t running;
   uint64_t rounds;
   uint32_t *weights;         /* by link; zero between uses */
@@ -44,15 +44,15 @@ struct training {
   struct pwi_training_result result;
 };
 
-static bool streams(const struct job *job) { return job->is->streams && job->is->tree != PWI_TREE_NONE; }
+static bool streams(const struct training_job *job) { return job->is->streams && job->is->tree != PWI_TREE_NONE; }
 
 /* --- the events of a job are the cookies of its flows --------------------------------------------------- */
 
-static uint64_t cookie_of(const struct job *job, enum event event, uint32_t shard, uint32_t worker) {
+static uint64_t cookie_of(const struct training_job *job, enum event event, uint32_t shard, uint32_t worker) {
   return (uint64_t)job->number << 56 | (uint64_t)event << 48 | (uint64_t)shard << 32 | worker;
 }
 
-static uint64_t hash_of(const struct job *job, enum event event, uint32_t shard, uint32_t worker) {
+static uint64_t hash_of(const struct training_job *job, enum event event, uint32_t shard, uint32_t worker) {
   return pwi_mix64(cookie_of(job, event, shard, worker) + 1);
 }
 
@@ -75,7 +75,7 @@ static void finish_hops(struct training *training, size_t count) {
   }
 }
 
-static pawl_status begin(struct training *training, const struct job *job, size_t hop_count, double bytes,
+static pawl_status begin(struct training *training, const struct training_job *job, size_t hop_count, double bytes,
                          int64_t latency, uint64_t cookie) {
   struct pwi_flow_id id;
   struct pwi_flow_spec spec = {.hops = training->hops,
@@ -87,14 +87,14 @@ static pawl_status begin(struct training *training, const struct job *job, size_
   return pwi_flow_begin(training->flows, &spec, &id);
 }
 
-static uint32_t parent_host(const struct job *job, const struct shard *shard, uint32_t worker) {
+static uint32_t parent_host(const struct training_job *job, const struct shard *shard, uint32_t worker) {
   uint32_t parent = shard->parents[worker];
   return parent == PWI_TREE_ROOT ? shard->host : job->members[parent].host;
 }
 
 /* One branch of a tree: from a worker to its parent, or back. */
-static pawl_status begin_branch(struct training *training, const struct job *job, enum event event, uint32_t shard,
-                                uint32_t worker) {
+static pawl_status begin_branch(struct training *training, const struct training_job *job, enum event event,
+                                uint32_t shard, uint32_t worker) {
   uint32_t own = job->members[worker].host, other = parent_host(job, &job->shards[shard], worker);
   bool up = event == EVENT_PUSHED;
   size_t count = add_route(training, up ? own : other, up ? other : own, hash_of(job, event, shard, worker), 0);
@@ -104,7 +104,8 @@ static pawl_status begin_branch(struct training *training, const struct job *job
 }
 
 /* The whole tree as one flow. */
-static pawl_status begin_stream(struct training *training, const struct job *job, enum event event, uint32_t number) {
+static pawl_status begin_stream(struct training *training, const struct training_job *job, enum event event,
+                                uint32_t number) {
   const struct shard *shard = &job->shards[number];
   size_t count = 0;
   for (uint32_t worker = 0; worker < job->is->workers; worker++) {
@@ -119,11 +120,11 @@ static pawl_status begin_stream(struct training *training, const struct job *job
 
 /* --- rounds --------------------------------------------------------------------------------------------- */
 
-static pawl_status compute(struct training *training, const struct job *job) {
+static pawl_status compute(struct training *training, const struct training_job *job) {
   return begin(training, job, 0, 0, job->is->compute_ns, cookie_of(job, EVENT_COMPUTED, 0, 0));
 }
 
-static pawl_status push_shard(struct training *training, struct job *job, uint32_t number) {
+static pawl_status push_shard(struct training *training, struct training_job *job, uint32_t number) {
   struct shard *shard = &job->shards[number];
   shard->waiting = shard->roots;
   if (streams(job)) return begin_stream(training, job, EVENT_PUSHED, number);
@@ -136,7 +137,7 @@ static pawl_status push_shard(struct training *training, struct job *job, uint32
   return PAWL_OK;
 }
 
-static pawl_status computed(struct training *training, struct job *job) {
+static pawl_status computed(struct training *training, struct training_job *job) {
   job->left = (uint64_t)job->is->servers * (streams(job) ? 1 : job->is->workers);
   for (uint32_t i = 0; i < job->is->servers; i++) {
     pawl_status status = push_shard(training, job, i);
@@ -146,7 +147,7 @@ static pawl_status computed(struct training *training, struct job *job) {
 }
 
 /* Sends the values on to the children of a worker, or of the server: the last run of children. */
-static pawl_status pull_children(struct training *training, struct job *job, uint32_t number, uint32_t run) {
+static pawl_status pull_children(struct training *training, struct training_job *job, uint32_t number, uint32_t run) {
   const struct shard *shard = &job->shards[number];
   for (uint32_t i = shard->child_begin[run]; i < shard->child_begin[run + 1]; i++) {
     pawl_status status = begin_branch(training, job, EVENT_PULLED, number, shard->children[i]);
@@ -155,7 +156,7 @@ static pawl_status pull_children(struct training *training, struct job *job, uin
   return PAWL_OK;
 }
 
-static pawl_status pushed(struct training *training, struct job *job, uint32_t number, uint32_t worker) {
+static pawl_status pushed(struct training *training, struct training_job *job, uint32_t number, uint32_t worker) {
   struct shard *shard = &job->shards[number];
   if (streams(job)) return begin_stream(training, job, EVENT_PULLED, number);
   uint32_t parent = shard->parents[worker];
@@ -164,7 +165,7 @@ static pawl_status pushed(struct training *training, struct job *job, uint32_t n
   return --shard->waiting ? PAWL_OK : pull_children(training, job, number, job->is->workers);
 }
 
-static pawl_status pulled(struct training *training, struct job *job, uint32_t number, uint32_t worker) {
+static pawl_status pulled(struct training *training, struct training_job *job, uint32_t number, uint32_t worker) {
   if (!streams(job)) {
     pawl_status status = pull_children(training, job, number, worker);
     if (status) return status;
@@ -178,7 +179,7 @@ static pawl_status pulled(struct training *training, struct job *job, uint32_t n
 }
 
 static pawl_status happen(struct training *training, uint64_t cookie) {
-  struct job *job = &training->jobs[cookie >> 56];
+  struct training_job *job = &training->jobs[cookie >> 56];
   uint32_t shard = (uint32_t)(cookie >> 32) & 0xffff, worker = (uint32_t)cookie;
   switch ((enum event)((cookie >> 48) & 0xff)) {
   case EVENT_COMPUTED:
@@ -206,7 +207,7 @@ static pawl_status run(struct training *training) {
 
 /* --- setting up ----------------------------------------------------------------------------------------- */
 
-static pawl_status place(const struct pwi_training_config *config, struct job *job) {
+static pawl_status place(const struct pwi_training_config *config, struct training_job *job) {
   uint32_t hosts = pwi_fabric_hosts(&config->shape), workers = job->is->workers;
   uint32_t *order = pwi_alloc_zero(hosts, sizeof *order);
   struct pwi_random random;
@@ -221,7 +222,7 @@ static pawl_status place(const struct pwi_training_config *config, struct job *j
   return PAWL_OK;
 }
 
-static void list_children(const struct job *job, struct shard *shard) {
+static void list_children(const struct training_job *job, struct shard *shard) {
   uint32_t workers = job->is->workers, *begins = shard->child_begin;
   for (uint32_t i = 0; i < workers; i++) {
     uint32_t parent = shard->parents[i];
@@ -240,7 +241,7 @@ static void list_children(const struct job *job, struct shard *shard) {
   }
 }
 
-static pawl_status plant(struct job *job, uint32_t number) {
+static pawl_status plant(struct training_job *job, uint32_t number) {
   struct shard *shard = &job->shards[number];
   size_t workers = job->is->workers;
   uint32_t *memory = job->memory + (5 * workers + 2) * number;
@@ -266,9 +267,9 @@ static pawl_status plant(struct job *job, uint32_t number) {
 }
 
 static pawl_status open_job(struct training *training, size_t index) {
-  struct job *job = &training->jobs[index];
+  struct training_job *job = &training->jobs[index];
   const struct pwi_training_job *is = &training->config->jobs[index];
-  *job = (struct job){.is = is, .number = (uint32_t)index};
+  *job = (struct training_job){.is = is, .number = (uint32_t)index};
   if (!is->workers || is->workers > pwi_fabric_hosts(&training->config->shape) || !is->servers || !is->rounds)
     return PAWL_INVALID;
   if (is->servers > PWI_TRAINING_SERVERS_MAX) return PAWL_TOO_LARGE;
