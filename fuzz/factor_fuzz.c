@@ -1,12 +1,13 @@
-/* Commits of factors: any bytes. What passes the check can be applied, and neither reaches beyond the matrix.
+/* Commits of factors, and messages between their engines: any bytes. A commit that passes the check can be applied, and
+ * neither reaches beyond the matrix. Messages that are accepted are in canonical form.
  *
- * covers: src/peer/factor/apply.c
+ * covers: src/peer/factor/apply.c src/peer/factor/messages.c
  */
 #include "fuzz.h"
 
 #include <string.h>
 
-#include "peer/factor/pairs.h"
+#include "peer/factor/messages.h"
 
 #define ROWS 5
 #define COLUMNS 7
@@ -21,11 +22,24 @@ static void try_shape(const struct factor_shape *shape, const uint8_t *data, siz
   pwi_factor_scratch_fini(&scratch);
 }
 
+static void try_message(uint32_t kind, const uint8_t *data, size_t size) {
+  struct factor_message message;
+  struct factor_line lines[64];
+  struct pwi_writer writer = {0};
+  if (pwi_factor_message_decode(kind, data, size, &message) || message.lines > 64) return;
+  for (uint32_t i = 0; i < message.lines; i++) lines[i] = pwi_factor_line(&message, i);
+  for (uint32_t i = 1; i < message.lines; i++) assert(lines[i].id >= lines[i - 1].id && lines[i].life != 0);
+  pwi_factor_message_encode(&message, lines, &writer);
+  assert(writer.size == size && memcmp(writer.data, data, size) == 0);
+  pwi_writer_fini(&writer);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  if (size < 5) return 0;
   for (int i = 0; i < 4; i++) {
     const struct factor_shape shape = {ROWS, COLUMNS, i % 2 == 0, (enum factor_code)i};
     try_shape(&shape, data, size);
   }
+  try_message(FACTOR_GO, data, size);
+  try_message(FACTOR_PIECE, data, size);
   return 0;
 }

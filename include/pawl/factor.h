@@ -17,6 +17,8 @@
 extern "C" {
 #endif
 
+#define PAWL_FACTOR_NAME_MAX 48 /* characters of the name of factors */
+
 /* What is applied to the matrix after every sum of pairs: the proximal operator of step * h (Xie et al., section 2). */
 enum pawl_factor_prox {
   PAWL_FACTOR_NO_PROX = 0,
@@ -35,6 +37,33 @@ enum pawl_factor_narrow {
   PAWL_FACTOR_F32 = 1,
   PAWL_FACTOR_F16 = 2,  /* up to 65504, with 11 bits */
   PAWL_FACTOR_BF16 = 3, /* the range of float, with 8 bits */
+};
+
+enum pawl_factor_mode {
+  PAWL_FACTOR_BSP = 0,   /* a commit returns when the matrix has the commits of all members up to the same clock */
+  PAWL_FACTOR_SSP = 1,   /* commits of other members may be missing, but only the last `staleness` */
+  PAWL_FACTOR_ASYNC = 2, /* a commit waits for nobody */
+};
+
+/* What a commit did. */
+struct pawl_factor_report {
+  uint64_t clock;     /* commits of this member, counted from where it joined */
+  uint32_t members;   /* that take part */
+  uint64_t commits;   /* that were applied, the own one included */
+  uint64_t bytes;     /* of the own one */
+  uint64_t staleness; /* the most that a member whose commits this one receives is behind `clock` in the matrix */
+  int64_t waited_ns;
+};
+
+/* What this member knows at present. */
+struct pawl_factor_state {
+  uint64_t clock;
+  uint64_t number;     /* of the group, at which the present members agreed */
+  uint32_t rank, size; /* among the members that take part, by node id; and how many these are */
+  uint64_t kept;       /* bytes of commits that some member may still need */
+  uint64_t sent;       /* bytes of commits sent to members on other hosts or passed on, since open */
+  uint64_t shown;      /* bytes of commits that members on this host read in place, once for each */
+  uint64_t agreements; /* times that members agreed on who takes part, the first one included */
 };
 
 /* One side of a pair. The values have the type of the matrix. */

@@ -43,7 +43,10 @@
   X(COLLECTIVE_NO_RESEND, "collective_no_resend", 0, false, "a collective forgets pieces that a broken link has lost") \
   X(ITEM_CLOCK_FIRST, "item_clock_first", 0, false, "the clock of an item is written before its value")                \
   X(ITEM_BARE_CHECKSUM, "item_bare_checksum", 0, false, "the checksum of an item does not contain its clock")          \
-  X(ITEM_LATE_PUT, "item_late_put", 0, false, "a late put of a dead producer reaches consumers")
+  X(ITEM_LATE_PUT, "item_late_put", 0, false, "a late put of a dead producer reaches consumers")                       \
+  X(FACTOR_KEPT_BY_SOME, "factor_kept_by_some", 0, false, "the last commit of a lost member is kept by some only")     \
+  X(FACTOR_TWICE, "factor_twice", 0, false, "a commit that was sent again is applied again")                           \
+  X(FACTOR_EARLY_PROX, "factor_early_prox", 0, false, "the proximal operator is applied before all pairs")
 
 enum pwi_planted {
   PWI_PLANTED_NONE,

@@ -1,0 +1,88 @@
+/* The description of a channel, by which members find out that they differ. */
+#include <inttypes.h>
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "peer/factor/inside.h"
+
+/* Each is a u64; the life of the engine stands before them. */
+#define PWI_FACTOR_FIELDS(X)                                                                                           \
+  X(rows, "rows")                                                                                                      \
+  X(columns, "columns")                                                                                                \
+  X(is_double, "type (0 float, 1 double)")                                                                             \
+  X(code, "narrowing")                                                                                                 \
+  X(mode, "mode (0 BSP, 1 SSP, 2 ASYNC)")                                                                              \
+  X(staleness, "staleness")                                                                                            \
+  X(prox, "proximal operator")                                                                                         \
+  X(weight, "weight of the operator")                                                                                  \
+  X(weight2, "second weight of the operator")                                                                          \
+  X(graph, "graph")                                                                                                    \
+  X(degree, "degree of the graph")                                                                                     \
+  X(seed, "seed of the graph")                                                                                         \
+  X(forwards, "forwarding")
+
+#define FORMAT 1
+
+enum {
+#define PWI_FACTOR_FIELD(name, text) FIELD_##name,
+  PWI_FACTOR_FIELDS(PWI_FACTOR_FIELD)
+#undef PWI_FACTOR_FIELD
+      FIELDS
+};
+
+static const char *const names[] = {
+#define PWI_FACTOR_FIELD(name, text) text,
+    PWI_FACTOR_FIELDS(PWI_FACTOR_FIELD)
+#undef PWI_FACTOR_FIELD
+};
+
+static_assert(16 + 8 * FIELDS <= FACTOR_DESCRIPTION_SIZE, "a description is too long");
+
+void pwi_factor_describe(const struct pwi_factor_config *config, unsigned char bytes[FACTOR_DESCRIPTION_SIZE]) {
+  const uint64_t fields[FIELDS] = {
+      [FIELD_rows] = config->shape.rows,
+      [FIELD_columns] = config->shape.columns,
+      [FIELD_is_double] = config->shape.is_double,
+      [FIELD_code] = config->shape.code,
+      [FIELD_mode] = config->mode,
+      [FIELD_staleness] = config->staleness,
+      [FIELD_prox] = config->prox.kind,
+      [FIELD_weight] = pwi_double_bits(config->prox.weight),
+      [FIELD_weight2] = pwi_double_bits(config->prox.weight2),
+      [FIELD_graph] = config->is_complete ? 0 : 1 + (uint64_t)config->topology,
+      [FIELD_degree] = config->degree,
+      [FIELD_seed] = config->is_complete ? 0 : config->seed,
+      [FIELD_forwards] = config->forwards,
+  };
+  memset(bytes, 0, FACTOR_DESCRIPTION_SIZE);
+  pwi_put_u64(bytes, config->life);
+  pwi_put_u64(bytes + 8, FORMAT);
+  for (size_t i = 0; i < FIELDS; i++) pwi_put_u64(bytes + 16 + 8 * i, fields[i]);
+}
+
+uint64_t pwi_factor_life_in(const unsigned char *description) { return pwi_get_u64(description); }
+
+bool pwi_factor_fits(const struct pwi_factor *engine, uint64_t peer, const unsigned char *theirs, size_t size,
+                     char problem[PWI_FACTOR_PROBLEM_MAX]) {
+  unsigned char ours[FACTOR_DESCRIPTION_SIZE];
+  pwi_factor_describe(&engine->config, ours);
+  if (size != sizeof ours || pwi_get_u64(theirs) == 0 || pwi_get_u64(theirs + 8) != FORMAT) {
+    snprintf(problem, PWI_FACTOR_PROBLEM_MAX, "node %" PRIu64 " has another version", peer);
+    return false;
+  }
+  for (size_t i = 0; i < FIELDS; i++) {
+    uint64_t mine = pwi_get_u64(ours + 16 + 8 * i), its = pwi_get_u64(theirs + 16 + 8 * i);
+    if (mine == its) continue;
+    if (i == FIELD_weight || i == FIELD_weight2)
+      snprintf(problem, PWI_FACTOR_PROBLEM_MAX, "node %" PRIu64 ": %s is %g there and %g here", peer, names[i],
+               pwi_double_of_bits(its), pwi_double_of_bits(mine));
+    else
+      snprintf(problem, PWI_FACTOR_PROBLEM_MAX, "node %" PRIu64 ": %s is %" PRIu64 " there and %" PRIu64 " here", peer,
+               names[i], its, mine);
+    return false;
+  }
+  return true;
+}
