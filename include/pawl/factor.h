@@ -1,6 +1,75 @@
-/* Sufficient factors: a matrix that is replicated on every member of a peer group and changes by sums of outer products.
+/* Sufficient factors: a matrix that every member of a peer group holds, and that changes by sums of outer products, without
+ * servers (SFB: Xie et al., "Lighter-Communication Distributed Machine Learning via Sufficient Factor Broadcasting",
+ * 2016). docs/factors.md explains them.
  *
- * docs/factors.md explains them.
+ * The gradient of many models with a matrix of J x D values is, for one row of the data, a product u v' of two vectors: in
+ * logistic regression of J classes, u is the error of each class and v the row. Members send the vectors instead of the
+ * product: J + D values, or only those that are not 0, instead of J D.
+ *
+ *   pawl_factor_options_init(&options);
+ *   status = pawl_factor_open(peers, "weights", w, classes, features, PAWL_F32, &options, PAWL_FOREVER, &factor);
+ *   while (!status && report.clock < 1000) {
+ *     for (each row x of a batch of K rows) {
+ *       compute(w, x, error);
+ *       status = pawl_factor_add(factor, &error, &x);
+ *     }
+ *     status = pawl_factor_commit(factor, -rate / (K * members), rate, PAWL_FOREVER, &report);
+ *   }
+ *   pawl_factor_close(factor);
+ *
+ * COMMITS. A commit is the pairs that were added since the last one, and a scale: the matrix becomes
+ * W + scale * (sum of u v'), and then the proximal operator of step * h is applied to it. All members apply the commits of
+ * all others to their own matrix, inside pawl_factor_commit only. The clock of a member is the number of its commits.
+ *
+ * MODES. A member with c commits never has a commit of another beyond its c-th (the paper's equation 4).
+ * BSP: pawl_factor_commit returns when the matrix has commit c of every member. All members then have the same bits, if
+ * they use the same multiplication and step: commits are applied by number, then by node id, and pairs in their order.
+ * SSP: it returns when the matrix has all commits of every member up to c - staleness. ASYNC: it waits for no other
+ * member, and applies whatever has arrived, whatever its number.
+ *
+ * GRAPH. By default every member sends to all. With a graph it sends to its out-neighbours only, and then waits only for
+ * its in-neighbours. Without `forward`, the others never get its commits: the matrices of members differ, and the program
+ * must tolerate that. With `forward`, members pass commits on, so that each reaches every member once. In a graph of
+ * diameter L the matrix then lacks at most s L + L - 1 commits of any member, where s is the staleness: each member on the
+ * path may be s behind the one before, and its own commit is one more.
+ *
+ * EXACTLY ONCE. A commit counts at all surviving members or at none. When a member is lost, the others agree which of its
+ * commits count: all that any of them has received. A member that lacks some gets them from another. This holds as far as
+ * the graph delivers its commits at all.
+ *
+ * MEMBERSHIP. Members that begin together have the same matrix: if their matrices differ, all take that of the one with
+ * the lowest node id. A member that joins later takes the matrix and the clock of a member that is there; it waits in
+ * pawl_factor_open. All members agree on who takes part before the next commit is begun, so that each of them must be
+ * alive; it need not be in a call. A member of the group that has not opened the factors is waited for at the begin, and
+ * ignored later. If the last member that has the whole matrix is lost while others are taking it over, they fail with
+ * PAWL_NODE_GONE.
+ *
+ * MEMORY. The matrix is borrowed from open to close. It changes only inside pawl_factor_open, pawl_factor_commit and
+ * pawl_factor_flush; between them the program reads it, and must not write it. Members keep commits until all others
+ * have confirmed them. A member on the same host reads a commit where it is. A member that has 32 + staleness commits, or
+ * 64 MB of more than 2 + staleness, that others have not confirmed waits before the next one, also in ASYNC mode. Commits
+ * to other hosts are cut into pieces of 64 KB. Besides, the library allocates 32 vectors of each side, and for the trace
+ * norm a copy of the matrix in doubles.
+ *
+ * TIME LIMITS. After PAWL_TIMED_OUT a commit is not over: call pawl_factor_commit again to go on, with any scale and step,
+ * which are ignored then. No pairs can be added meanwhile.
+ *
+ * LOSS. Only the manager removes members: at once if the process has ended, after --client-grace if it is silent. Until
+ * then the others wait, up to their time limits.
+ *
+ * THREADS. One thread at a time may use factors, except for pawl_factor_state, which any thread may call.
+ *
+ * ERRORS. pawl_error_text has the details of the last failure of this thread. A failure of open, commit or flush other
+ * than PAWL_TIMED_OUT, PAWL_INVALID, PAWL_DIVERGED and PAWL_OVERFLOW is final: close the factors. The other members go on
+ * when it has closed them.
+ *   PAWL_INVALID      an argument is malformed; nothing happened
+ *   PAWL_MISMATCH     members have opened it with other sizes or options; pawl_error_text names one
+ *   PAWL_DIVERGED     a value is NaN or infinite, or scale times a product is too large; nothing was sent
+ *   PAWL_OVERFLOW     a value is too large to be narrowed; nothing was sent
+ *   PAWL_NODE_GONE    this session was declared dead, or has left the group; or see MEMBERSHIP
+ *   PAWL_CORRUPT      a member sent a malformed commit; pawl_error_text names it. The matrix is as before that commit, unless
+ *                     the member changed it while it was read
+ *   PAWL_TIMED_OUT, PAWL_NO_MEMORY, PAWL_NODE_STOPPED, PAWL_LINK_REVOKED
  */
 #ifndef PAWL_FACTOR_H
 #define PAWL_FACTOR_H
@@ -72,6 +141,86 @@ struct pawl_factor_vector {
   const uint32_t *indices; /* of each value, rising; NULL: the vector is dense */
   size_t count;            /* of values; dense: all rows, or all columns */
 };
+
+struct pawl_peers;
+struct pawl_factor;
+
+struct pawl_factor_options {
+  size_t struct_size; /* set by pawl_factor_options_init */
+  enum pawl_factor_mode mode;
+  uint64_t staleness; /* SSP: 1 or more */
+
+  enum pawl_factor_prox prox;
+  double weight, weight2; /* of the operator; not negative */
+  /* PAWL_FACTOR_CALL: changes the matrix. Any status but PAWL_OK is final. All members must compute the same bits. */
+  pawl_status (*prox_call)(void *context, void *matrix, size_t rows, size_t columns, double step);
+
+  enum pawl_factor_narrow narrow;
+
+  /* A topology as `pawl graph list` prints it. NULL or "complete": every member sends to all. A topology that does not
+   * exist for the number of members gives way to the complete graph. */
+  const char *graph;
+  uint32_t degree; /* of a random graph; 0: the default */
+  uint64_t seed;   /* of a random graph; default 1 */
+  bool forward;    /* see GRAPH */
+
+  /* matrix += sum of u v': `u` has pairs x rows values, `v` pairs x columns, row by row, in the type of the matrix; such
+   * as cblas_sgemm. NULL: the library's own, which gives the same bits on every machine. */
+  void (*multiply)(void *context, size_t rows, size_t columns, size_t pairs, const void *u, const void *v,
+                   void *matrix);
+  void *context; /* of the functions above */
+};
+
+/* Sets struct_size and the defaults. */
+PAWL_API void pawl_factor_options_init_sized(struct pawl_factor_options *options, size_t struct_size);
+static inline void pawl_factor_options_init(struct pawl_factor_options *options) {
+  pawl_factor_options_init_sized(options, sizeof *options);
+}
+
+/* Opens factors of a peer group. All members use the same name (letters, digits, '.', '_' and '-'), sizes, type and
+ * options, except for the functions. The matrix has rows x columns values of PAWL_F32 or PAWL_F64, row by row. Waits until
+ * this member takes part, and its matrix is that of the others.
+ *
+ * PAWL_EXISTS       this session has factors of that name open in the group
+ * PAWL_UNSUPPORTED  the type is neither PAWL_F32 nor PAWL_F64
+ * PAWL_TOO_LARGE, PAWL_OVERFLOW, PAWL_NODE_LIMIT; and see ERRORS */
+PAWL_API PAWL_MUST_USE pawl_status pawl_factor_open(struct pawl_peers *peers, const char *name, void *matrix,
+                                                    size_t rows, size_t columns, enum pawl_type type,
+                                                    const struct pawl_factor_options *options, int64_t timeout_ns,
+                                                    struct pawl_factor **factor_out);
+
+/* Adds a pair to the next commit. The vectors are copied. Sends nothing and does not wait.
+ * PAWL_INVALID, PAWL_DIVERGED, PAWL_OVERFLOW, PAWL_TOO_LARGE, PAWL_NO_MEMORY: the pair was not added. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_factor_add(struct pawl_factor *factor, const struct pawl_factor_vector *u,
+                                                   const struct pawl_factor_vector *v);
+
+/* Adds an update of rank `rank`: as many pairs, of dense vectors. `u` has rank x rows values, `v` rank x columns, row by
+ * row. As pawl_factor_add; either all of the pairs are added or none. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_factor_add_rank(struct pawl_factor *factor, size_t rank, const void *u,
+                                                        const void *v);
+
+/* Drops the pairs that were added since the last commit. */
+PAWL_API void pawl_factor_discard(struct pawl_factor *factor);
+
+/* Commits the pairs that were added, which may be none, and changes the matrix as the mode says. `step` is that of the
+ * proximal operator; in BSP all members give the same. `report_out` may be NULL. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_factor_commit(struct pawl_factor *factor, double scale, double step,
+                                                      int64_t timeout_ns, struct pawl_factor_report *report_out);
+
+/* Waits until the matrix has all commits of all members up to the clock of this one; for the end of a run in SSP and ASYNC.
+ * Members that have stopped at an earlier clock never get there, so that all call this at the same one. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_factor_flush(struct pawl_factor *factor, int64_t timeout_ns,
+                                                     struct pawl_factor_report *report_out);
+
+/* A hash of the matrix, by which members can compare theirs. PAWL_DIVERGED: it contains NaN or an infinity. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_factor_hash(const struct pawl_factor *factor, uint64_t *hash_out);
+
+/* Never fails, sends nothing and does not wait. */
+PAWL_API void pawl_factor_state(const struct pawl_factor *factor, struct pawl_factor_state *state_out);
+
+/* Delivers commits that others lack, for at most two seconds, and frees the factors. The matrix stays as it is. Call it
+ * before pawl_peers_leave. NULL is allowed. */
+PAWL_API void pawl_factor_close(struct pawl_factor *factor);
 
 #ifdef __cplusplus
 }

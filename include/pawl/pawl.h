@@ -53,6 +53,7 @@
 #include <pawl/collective.h>
 #include <pawl/data.h>
 #include <pawl/words.h>
+#include <pawl/factor.h>
 #include <pawl/filter.h>
 #include <pawl/group.h>
 #include <pawl/images.h>

@@ -254,6 +254,7 @@ static void destroy(struct pawl_session *session) {
   pwi_net_destroy(session->net); /* with the regions of buffers */
   free_ring(&session->items, pwi_items_free);
   free_ring(&session->reduces, pwi_reduce_free);
+  free_ring(&session->factors, pwi_factor_free);
   free_ring(&session->collectives, pwi_collective_free);
   free_ring(&session->iterations, pwi_iterations_free);
   free_ring(&session->lists, pwi_keys_free);
@@ -305,6 +306,7 @@ pawl_status pawl_session_open(const struct pawl_session_options *options, struct
   pwi_owned_init(&session->lists);
   pwi_owned_init(&session->groups);
   pwi_owned_init(&session->reduces);
+  pwi_owned_init(&session->factors);
   pwi_owned_init(&session->collectives);
   pwi_owned_init(&session->items);
   status = build(session, &is, pwi_host_after(is.timeout_ns ? is.timeout_ns : OPEN_NS));

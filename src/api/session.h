@@ -45,6 +45,7 @@ struct pawl_session {
   struct pwi_client *client;
   struct pwi_random random;
   uint64_t collective_lives; /* engines of collectives that were opened so far */
+  uint64_t factor_lives;     /* engines of factors */
   struct pwi_log log;
   struct pwi_keyring *keys;      /* NULL: none */
   struct pwi_embedded *embedded; /* NULL: the cluster is not embedded */
@@ -55,9 +56,9 @@ struct pawl_session {
   struct pwi_offered_functions *functions;
   /* callbacks that run at the end cannot start tasks any more */
   bool is_closed;
-  struct pwi_owned vectors, lists, groups, iterations; /* rings; peer groups are in `groups` */
-  struct pwi_owned reduces, collectives, items;        /* rings */
-  struct pwi_peers_wait *peers_waits;                  /* threads that wait for peers */
+  struct pwi_owned vectors, lists, groups, iterations;   /* rings; peer groups are in `groups` */
+  struct pwi_owned reduces, collectives, items, factors; /* rings */
+  struct pwi_peers_wait *peers_waits;                    /* threads that wait for peers */
 };
 
 static inline void pwi_owned_init(struct pwi_owned *ring) { ring->next = ring->before = ring; }
@@ -81,6 +82,7 @@ void pwi_iterations_free(struct pwi_owned *owned);
 void pwi_reduce_free(struct pwi_owned *owned);
 void pwi_collective_free(struct pwi_owned *owned);
 void pwi_items_free(struct pwi_owned *owned);
+void pwi_factor_free(struct pwi_owned *owned);
 
 /* Inside the gate: makes a task that is in line and has a reference for the client and, with a handle, one
  * for the caller. `what` must be static, `subject` from the pool. PAWL_NO_MEMORY; PAWL_NODE_STOPPED if the

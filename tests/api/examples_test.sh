@@ -35,6 +35,7 @@ run peers -- 'rank 0: sum 14; then 3 peers, sum 14, the last one is in rack nort
 run reduce -- 'worker 3: y = 3.0 x -1.0'
 run collective -- 'worker 3: y = 3.0 x -1.0, went on'
 run collective -- 'the models of the others are the same, bit by bit'
+run factor -- 'the matrices of the others are the same, bit by bit'
 run items -- '4 workers, 300 iterations: the numbers are equal'
 run lapser -- '1 processes, 60 iterations: the largest error is 0.000000'
 run optimiser -- 'y = 2.00 + 3.00 x1 + -1.00 x2'
