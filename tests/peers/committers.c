@@ -433,7 +433,8 @@ static bool is_flushing(void *context) {
   for (uint32_t i = 0; i < guild->count; i++) {
     struct committer *committer = &guild->committers[i];
     if (guild->is_late[i]) continue;
-    bool is_standing = committer->engine && committer->is_open && !pwi_factor_is_stepping(committer->engine);
+    bool is_standing =
+        committer->engine && committer->is_open && !committer->must_close && !pwi_factor_is_stepping(committer->engine);
     if (is_standing && !committer->is_flushed && committer->clock == guild->stop_at) committer_flush(committer);
     if (!committer->is_flushed) return true;
   }
