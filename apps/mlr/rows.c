@@ -45,6 +45,15 @@ const char *pawl_mlr_rows_label(const struct pawl_mlr_rows *rows, uint32_t numbe
 
 const char *pawl_mlr_rows_first_bad(const struct pawl_mlr_rows *rows) { return rows->first_bad; }
 
+const uint64_t *pawl_mlr_rows_ids(const struct pawl_mlr_rows *rows) { return rows->ids; }
+
+void pawl_mlr_rows_values(const struct pawl_mlr_rows *rows, uint64_t row, float *values_out) {
+  size_t features = (size_t)rows->info.features;
+  struct mlr_row is = mlr_row_of(rows, NULL, (size_t)row);
+  memset(values_out, 0, features * sizeof *values_out);
+  for (size_t i = 0; i < is.count; i++) values_out[is.at ? is.at[i] : i] += is.values[i];
+}
+
 static uint64_t hash(const void *bytes, size_t size, uint64_t seed) {
   return size ? XXH3_64bits_withSeed(bytes, size, seed) : seed;
 }

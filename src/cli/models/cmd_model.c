@@ -9,6 +9,7 @@
 #include <pawl/bpmf.h>
 #include <pawl/cnn.h>
 #include <pawl/linear_model.h>
+#include <pawl/metric.h>
 #include <pawl/mlr.h>
 #include <pawl/sparse_coding.h>
 
@@ -17,6 +18,7 @@
 #include "cli/cli.h"
 #include "cli/models/model_bpmf.h"
 #include "cli/models/model_cnn.h"
+#include "cli/models/model_metric.h"
 #include "cli/models/model_mlr.h"
 #include "cli/models/model_sparse.h"
 
@@ -204,6 +206,7 @@ static int run_show(const struct pwi_command *command, int argc, char **argv) {
   if (pawl_cnn_model_is(show.path)) return pwi_model_cnn_show(command, show.path, show.json);
   if (pawl_bpmf_model_is(show.path)) return pwi_model_bpmf_show(command, show.path, show.json);
   if (pawl_mlr_model_is(show.path)) return pwi_model_mlr_show(command, show.path, show.top, show.json);
+  if (pawl_metric_model_is(show.path)) return pwi_model_metric_show(command, show.path, show.json);
   if (pawl_sparse_model_is(show.path)) return pwi_model_sparse_show(command, show.path, show.top, show.json);
   if (pawl_linear_model_read(show.path, &model, error)) return pwi_cli_failure(command, "%s", error);
   int exit_code = show_model(&show, model);
@@ -227,7 +230,8 @@ static const struct pwi_command command_show = {
     .text = "Prints the options that a linear model was trained with, and its weights with\n"
             "the largest absolute values, of a multiclass model for each class; or the\n"
             "tensors of a convolutional net; or the size and the errors of factorised\n"
-            "ratings; or of a dictionary the atoms that most rows use.\n\n"
+            "ratings; or of a dictionary the atoms that most rows use; or the rank and the\n"
+            "errors of a metric.\n\n"
             "  pawl model show spam.model --vocabulary words.txt --top 50\n",
     .options = show_options,
     .run = run_show,
@@ -295,6 +299,10 @@ static int run_export(const struct pwi_command *command, int argc, char **argv) 
     if (format_name) return pwi_cli_usage(command, "atoms are exported as a picture; omit --format");
     return pwi_model_sparse_export(command, argv[args.rest], output, json);
   }
+  if (pawl_metric_model_is(argv[args.rest])) {
+    if (format_name) return pwi_cli_usage(command, "the matrix of a metric is exported as text; omit --format");
+    return pwi_model_metric_export(command, argv[args.rest], output, json);
+  }
   format = pawl_linear_format_of(output);
   if (format_name && !read_format(format_name, &format))
     return pwi_cli_usage(command, "unknown format '%s'; expected pawl, liblinear or npy", format_name);
@@ -319,7 +327,8 @@ static const struct pwi_command command_export = {
     .text = "Converts a linear model between pawl's own format, LIBLINEAR's text, which\n"
             "liblinear-predict reads, and a NumPy array with a .json file beside it. The\n"
             "format of MODEL is detected. A multiclass model becomes LIBLINEAR's text, and\n"
-            "the dictionary of images a picture of its atoms in netpbm's format.\n\n"
+            "the dictionary of images a picture of its atoms in netpbm's format; a metric\n"
+            "its matrix as text.\n\n"
             "  pawl model export spam.model -o spam.liblinear\n"
             "  liblinear-predict test.svm spam.liblinear predictions\n"
             "  pawl model export digits.model -o atoms.pgm\n",

@@ -1,5 +1,6 @@
 /* `pawl predict`: predicts data with a model, and evaluates the model. Convolutional nets are in predict_cnn.c,
- * factorised ratings in predict_bpmf.c, multiclass models in predict_mlr.c, dictionaries in predict_sparse.c. */
+ * factorised ratings in predict_bpmf.c, multiclass models in predict_mlr.c, dictionaries in predict_sparse.c, metrics in
+ * predict_metric.c. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -16,6 +17,7 @@
 #include "cli/cli.h"
 #include "cli/models/predict_bpmf.h"
 #include "cli/models/predict_cnn.h"
+#include "cli/models/predict_metric.h"
 #include "cli/models/predict_mlr.h"
 #include "cli/models/predict_run.h"
 #include "cli/models/predict_sparse.h"
@@ -449,6 +451,26 @@ static int predict_classes(const struct predict_run *run, char **paths, size_t c
   return pwi_predict_mlr(&predict);
 }
 
+static int predict_by_neighbours(const struct predict_run *run, char **paths, size_t count) {
+  if (run->what || !isnan(run->l1) || !isnan(run->l2) || run->ratings_format)
+    return pwi_cli_usage(
+        run->command, "%s is a metric; --scores, --probabilities, --l1, --l2 and formats of ratings do not apply to it",
+        run->model_path);
+  struct pwi_predict_metric predict = {.command = run->command,
+                                       .model = run->model_path,
+                                       .output = run->output,
+                                       .image_format = run->image_format,
+                                       .reading = run->reading,
+                                       .has_hash_bits = run->has_hash_bits,
+                                       .binary = run->binary,
+                                       .unit_rows = run->unit_rows,
+                                       .threads = (uint32_t)run->threads,
+                                       .paths = (const char *const *)paths,
+                                       .count = count,
+                                       .json = run->json};
+  return pwi_predict_metric(&predict);
+}
+
 static int predict_codes(const struct predict_run *run, char **paths, size_t count) {
   if (run->what || !isnan(run->l1) || !isnan(run->l2) || run->ratings_format || run->unit_rows >= 0)
     return pwi_cli_usage(
@@ -489,6 +511,8 @@ static int run_predict(const struct pwi_command *command, int argc, char **argv)
     return predict_ratings(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
   if (pawl_mlr_model_is(run.model_path))
     return predict_classes(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
+  if (pawl_metric_model_is(run.model_path))
+    return predict_by_neighbours(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
   if (pawl_sparse_model_is(run.model_path))
     return predict_codes(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
   if (is_ratings_format(&run))
@@ -548,7 +572,8 @@ const struct pwi_command pwi_command_predict = {
             "are pairs of user and item, with or without ratings; a prediction is the\n"
             "expected rating and its standard deviation. With a dictionary of 'pawl train\n"
             "sparse-coding' a prediction is the row's code in LIBSVM's format, with the\n"
-            "row's label, or 0 if it has none.\n\n"
+            "row's label, or 0 if it has none. With a metric it is the class of the row's\n"
+            "nearest neighbours.\n\n"
             "  pawl predict spam.model test.svm.zst\n"
             "  pawl predict spam.model 'day*.vw.gz' -o - --probabilities\n"
             "  pawl predict movies.model pairs.csv -o -\n",

@@ -5,6 +5,8 @@
 #include "cli/train/cnn_options.h"
 #include "cli/train/lda_options.h"
 #include "cli/train/methods.h"
+#include "cli/train/metric/options.h"
+#include "cli/train/metric/run.h"
 #include "cli/train/multiclass/options.h"
 #include "cli/train/multiclass/run.h"
 #include "cli/train/sparse_coding/options.h"
@@ -162,16 +164,38 @@ static const struct pwi_command command_sparse_coding = {
     .run = pwi_train_sparse_run,
 };
 
-static const struct pwi_command *const children[] = {&command_logistic,   &command_svm,           &command_linear,
-                                                     &command_multiclass, &command_lda,           &command_cnn,
-                                                     &command_bpmf,       &command_sparse_coding, NULL};
+static const struct pwi_command command_metric = {
+    .name = "train metric",
+    .arguments = "DATA...",
+    .summary = "learn a distance for nearest neighbours",
+    .text = "Finds a matrix W such that rows with small |W (x - x')| have the same class.\n"
+            "Each row is paired with its nearest rows of its class (S) and of other classes\n"
+            "(D), and W lowers the mean of\n\n"
+            "  max(0, |W v|^2 - (1 - margin)) in S,   weight * max(0, 1 - |W v|^2) in D\n\n"
+            "where v is the difference of the rows, in this process. DATA are rows with\n"
+            "labels, which may be words, or images and labels in the idx format of MNIST.\n"
+            "Some rows are held out, and the W that classifies them best by their nearest\n"
+            "neighbours becomes the model. A run whose model is no better than Euclidean\n"
+            "distance exits with 3. Ctrl-C stops training and saves the best model so far\n"
+            "(exit code 130).\n\n"
+            "  pawl train metric letters.csv --rank 16 --test more.csv -o letters.model\n"
+            "  pawl train metric train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz \\\n"
+            "    -o digits.model\n"
+            "  pawl predict digits.model t10k-*.gz -o classes.txt\n",
+    .options = pwi_train_metric_list,
+    .run = pwi_train_metric_run,
+};
+
+static const struct pwi_command *const children[] = {
+    &command_logistic, &command_svm,  &command_linear,        &command_multiclass, &command_lda,
+    &command_cnn,      &command_bpmf, &command_sparse_coding, &command_metric,     NULL};
 
 const struct pwi_command pwi_command_train = {
     .name = "train",
     .summary = "train a model on data",
     .text = "Trains a linear model on labelled rows, or a topic model on documents, with\n"
             "several processes on this machine or on a cluster, or a convolutional net on\n"
-            "images, or factorises ratings, or learns a dictionary, and writes the model to\n"
-            "a file for 'pawl predict', 'pawl lda' or 'pawl recommend'.\n",
+            "images, or factorises ratings, or learns a dictionary or a metric, and writes\n"
+            "the model to a file for 'pawl predict', 'pawl lda' or 'pawl recommend'.\n",
     .children = children,
 };

@@ -1,6 +1,6 @@
 /* The letters of the options of `pawl train`, for the lists and for cli/train/base.c, cli/train/options.c,
- * cli/train/lda_options.c, cli/train/cnn_options.c, cli/train/bpmf/options.c, cli/train/multiclass/options.c and
- * cli/train/sparse_coding/options.c. */
+ * cli/train/lda_options.c, cli/train/cnn_options.c, cli/train/bpmf/options.c, cli/train/multiclass/options.c,
+ * cli/train/sparse_coding/options.c and cli/train/metric/options.c. */
 #ifndef PWI_CLI_TRAIN_LETTERS_H
 #define PWI_CLI_TRAIN_LETTERS_H
 
@@ -93,6 +93,10 @@ enum pwi_train_letter {
   PWI_TRAIN_PATCH,
   PWI_TRAIN_PATCHES,
   PWI_TRAIN_CODE_TOLERANCE,
+  PWI_TRAIN_K,
+  PWI_TRAIN_NEIGHBOURS,
+  PWI_TRAIN_MARGIN,
+  PWI_TRAIN_WEIGHT,
   PWI_TRAIN_OUTPUT = 'o',
   PWI_TRAIN_QUIET = 'q',
 };

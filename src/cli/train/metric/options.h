@@ -1,0 +1,28 @@
+/* The options of `pawl train metric`, parsed and checked. */
+#ifndef PWI_CLI_TRAIN_METRIC_OPTIONS_H
+#define PWI_CLI_TRAIN_METRIC_OPTIONS_H
+
+#include <pawl/metric.h>
+
+#include "cli/cli.h"
+#include "cli/train/base.h"
+#include "cli/train/rules.h"
+
+struct pwi_train_metric_options {
+  struct pwi_train_base base;        /* first */
+  struct pawl_metric_options metric; /* without callbacks */
+  struct pawl_data_options reading;
+  enum pawl_images_format image_format; /* AUTO: none was given */
+  bool has_row_options;                 /* an option was given that images do not have */
+  bool has_images;                      /* the files are images */
+  struct pwi_train_files_given test;
+};
+
+/* The options, for --help and parsing. */
+extern const struct pwi_cli_option pwi_train_metric_list[];
+
+/* Parses a command line. Keeps pointers into `argv`. If it returns false, return `*exit_out`. */
+bool pwi_train_metric_options_read(struct pwi_train_metric_options *options, const struct pwi_command *command,
+                                   int argc, char **argv, int *exit_out);
+
+#endif
