@@ -28,7 +28,8 @@
  *
  * These headers are not included: function.h is for authors of server functions; lapser.h is for programs that were
  * written for Lapser; linear_model.h, linear models, lda.h, topic models, cnn.h, convolutional nets, bpmf.h, factorised
- * ratings, mlr.h, several classes, and sparse_coding.h, dictionaries, are learning methods built on the rest.
+ * ratings, mlr.h, several classes, sparse_coding.h, dictionaries, and metric.h, distances, are learning methods built on
+ * the rest.
  *
  * OPTION STRUCTS begin with their size, which their init function sets: call it first, then set the options that
  * differ. So a program works with a later library whose structs have grown at the end. A struct that was not

@@ -88,7 +88,7 @@ explains 'lda evaluate' --alpha --iterations --seed --vocab --format --skip-bad 
 explains 'lda export' --output --counts --json MODEL
 explains convert --output --format --hash-bits --label --vocab --binary --unit-rows --skip-bad --threads --json INPUT
 explains train 'pawl train logistic' 'pawl train svm' 'pawl train linear' 'pawl train multiclass' 'pawl train lda' 'pawl train cnn' 'pawl train bpmf' \
-  'pawl train sparse-coding'
+  'pawl train sparse-coding' 'pawl train metric'
 explains 'train logistic' --l1 --l2 --workers --servers --replicas --tau --blocks --no-bias --valid --output --cluster --method \
   --class-weight --start --early-stop --rounds --epochs --passes --tolerance --rate --minibatch --seed --no-kkt --binary --unit-rows --scale \
   --format --hash-bits --label --skip-bad --threads --on-worker-loss --drop-slowest --checkpoint --checkpoint-every --resume --log \
@@ -106,6 +106,8 @@ explains 'train multiclass' --l2 --no-bias --output --test --format --label --se
 explains 'train sparse-coding' --atoms --lambda --output --patch --patches --center --unit-rows --test --format --label --separator \
   --hash-bits --binary --skip-bad --epochs --tolerance --code-tolerance --batch --seed --threads --checkpoint --checkpoint-every --resume \
   --log --json --quiet
+explains 'train metric' --rank --k --output --test --valid-split --format --label --separator --hash-bits --binary --unit-rows \
+  --skip-bad --neighbours --margin --weight --epochs --rate --batch --seed --threads --log --json --quiet
 explains 'train bpmf' --rank --alpha --keep --output --test --test-split --format --duplicates --skip-bad --iterations --burn-in --seed \
   --threads --no-train-rmse --checkpoint --checkpoint-every --resume --log --json --quiet FILE
 explains recommend --top --titles --json 'MODEL USER'
