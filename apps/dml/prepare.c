@@ -179,14 +179,28 @@ static pawl_status choose_rate(struct dml_run *run) {
 
 /* --- all of it -------------------------------------------------------------------------------------------- */
 
-static pawl_status begin_with_pca(struct dml_run *run) {
+/* Says which stage begins, unless the caller wants the training to end. */
+static pawl_status begin_stage(struct dml_run *run, const char *what) {
+  if (dml_run_is_stopping(run)) return apps_say(run->error, PAWL_CANCELLED, "interrupted before the first epoch");
+  if (run->is.stage) run->is.stage(run->is.context, what);
+  return PAWL_OK;
+}
+
+static pawl_status find_pca(struct dml_run *run) {
   const struct dml_points paired = dml_points_part(&run->points, 0, run->paired);
-  struct pawl_metric_result *result = &run->result;
-  pawl_status status = dml_run_measure(run, &run->points, &result->euclid_error);
+  pawl_status status = begin_stage(run, "classifying held-out rows by Euclidean distance");
+  if (!status) status = dml_run_measure(run, &run->points, &run->result.euclid_error);
+  if (!status) status = begin_stage(run, "PCA");
   if (status) return status;
   dml_weights_pca(&run->weights, &paired, run->is.seed, run->mapped.at);
   dml_run_map(run);
-  status = dml_run_measure(run, &run->mapped, &result->pca_error);
+  return dml_run_measure(run, &run->mapped, &run->result.pca_error);
+}
+
+static pawl_status begin_with_pca(struct dml_run *run) {
+  struct pawl_metric_result *result = &run->result;
+  pawl_status status = find_pca(run);
+  if (!status) status = begin_stage(run, "pairing rows with their neighbours");
   if (!status) status = find_pairs(run);
   if (!status) status = scale_weights(run);
   if (status) return status;

@@ -40,6 +40,11 @@ static void test_features_are_numbered_as_they_occur(void **state) {
   assert_memory_equal(rows->at, at, sizeof at);
   assert_memory_equal(rows->values, values, sizeof values);
   assert_int_equal(rows->starts[3], 4);
+  const float dense[] = {4, 0.75f, 0};
+  float row[3];
+  pawl_mlr_rows_values(rows, 1, row);
+  assert_memory_equal(row, dense, sizeof dense);
+  assert_memory_equal(pawl_mlr_rows_ids(rows), ids, sizeof ids);
   pawl_mlr_rows_destroy(rows);
 }
 

@@ -148,7 +148,8 @@ struct pawl_metric_options {
 
   /* Callbacks; each may be NULL. The thread in pawl_metric_train calls them. */
   void (*progress)(void *context, const struct pawl_metric_progress *progress); /* after each epoch */
-  bool (*stopping)(void *context); /* asked after each step; true ends the training with the best W so far */
+  void (*stage)(void *context, const char *what); /* before each stage that precedes the first epoch */
+  bool (*stopping)(void *context); /* asked after each step and stage; true ends the training with the best W so far */
   void *context;
 };
 

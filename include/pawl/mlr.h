@@ -85,7 +85,7 @@ PAWL_API const char *pawl_mlr_rows_label(const struct pawl_mlr_rows *rows, uint3
 /* The ids of the features, ascending, info.features of them; valid as long as the rows. */
 PAWL_API const uint64_t *pawl_mlr_rows_ids(const struct pawl_mlr_rows *rows);
 
-/* Writes a row as info.features numbers. A feature that the row has twice gets the sum. */
+/* Writes a row as info.features numbers. */
 PAWL_API void pawl_mlr_rows_values(const struct pawl_mlr_rows *rows, uint64_t row, float *values_out);
 
 /* The first bad row that was skipped, as `file:line:column: problem`; "" if there is none. */

@@ -6,12 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/image_files.h"
-#include "cli/spool.h"
 #include "cli/train/keep.h"
 #include "cli/train/metric/end.h"
+#include "cli/train/multiclass/rows.h"
 #include "cli/train/paths.h"
-#include "cli/train/run.h"
 
 struct metric_train {
   struct pwi_train_run run; /* without a session */
@@ -33,6 +31,15 @@ static void progress(void *context, const struct pawl_metric_progress *is) {
   pwi_train_show_epoch(&train->run.show, is->epoch, is->epochs, line);
 }
 
+/* On a terminal only, where the line of the first epoch replaces it. */
+static void stage(void *context, const char *what) {
+  struct metric_train *train = context;
+  char line[PWI_TRAIN_LINE_MAX];
+  if (train->run.show.quiet || !train->run.show.is_terminal) return;
+  snprintf(line, sizeof line, "%.200s", what);
+  pwi_train_show_draw(&train->run.show, line);
+}
+
 static bool stopping(void *context) {
   (void)context;
   return pwi_train_run_was_interrupted();
@@ -40,38 +47,15 @@ static bool stopping(void *context) {
 
 /* --- before ------------------------------------------------------------------------------------------------------- */
 
-static void tell_skipped(struct metric_train *train, const struct pawl_mlr_rows *rows) {
-  struct pawl_mlr_rows_info info;
-  char line[PWI_TRAIN_LINE_MAX];
-  pawl_mlr_rows_info(rows, &info);
-  if (info.skipped == 0) return;
-  snprintf(line, sizeof line, "skipped %" PRIu64 " bad row%s, the first: %.400s", info.skipped,
-           info.skipped == 1 ? "" : "s", pawl_mlr_rows_first_bad(rows));
-  pwi_train_run_tell(&train->run, line);
-}
-
-static pawl_status read_images(const struct metric_train *train, const struct pwi_spool *spool, size_t count,
-                               struct pawl_mlr_rows **rows_out, char error[PAWL_MLR_TEXT]) {
-  struct pawl_images *images = NULL;
-  pawl_status status = pwi_image_files_read(spool->paths, count, train->options.image_format, false, &images, error);
-  if (!status) status = pawl_mlr_rows_of_images(images, rows_out, error);
-  pawl_images_destroy(images);
-  return status;
-}
-
 static int read_rows(struct metric_train *train, const char *const *paths, size_t count, struct pwi_spool *spool,
                      struct pawl_mlr_rows **rows_out) {
   const struct pwi_train_metric_options *options = &train->options;
-  const struct pwi_command *command = options->base.command;
-  char error[PAWL_MLR_TEXT] = "";
-  int exit_code;
-  if (!pwi_spool_init(spool, command, paths, count, options->base.quiet, &exit_code)) return exit_code;
-  pawl_status status = options->has_images ? read_images(train, spool, count, rows_out, error)
-                                           : pawl_mlr_rows_read(spool->paths, count, &options->reading,
-                                                                options->metric.threads, rows_out, error);
-  if (status) return pwi_cli_failure(command, "%s", error);
-  tell_skipped(train, *rows_out);
-  return PWI_EXIT_OK;
+  const struct pwi_train_rows_wanted wanted = {.base = &options->base,
+                                               .has_images = options->has_images,
+                                               .image_format = options->image_format,
+                                               .reading = &options->reading,
+                                               .threads = options->metric.threads};
+  return pwi_train_rows_read(&train->run, &wanted, paths, count, spool, rows_out);
 }
 
 static int prepare(struct metric_train *train) {
@@ -146,6 +130,7 @@ static int learn(struct metric_train *train) {
   struct pawl_metric_result result;
   char error[PAWL_MLR_TEXT] = "";
   metric->progress = progress;
+  metric->stage = stage;
   metric->stopping = stopping;
   metric->context = train;
   pawl_status status = pawl_metric_train(train->rows, train->test, metric, &model, &result, error);

@@ -6,12 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/image_files.h"
-#include "cli/spool.h"
 #include "cli/train/keep.h"
 #include "cli/train/multiclass/end.h"
+#include "cli/train/multiclass/rows.h"
 #include "cli/train/paths.h"
-#include "cli/train/run.h"
 
 struct multiclass_train {
   struct pwi_train_run run; /* without a session */
@@ -40,39 +38,15 @@ static bool stopping(void *context) {
 
 /* --- before ------------------------------------------------------------------------------------------------------- */
 
-static void tell_skipped(struct multiclass_train *train, const struct pawl_mlr_rows *rows) {
-  struct pawl_mlr_rows_info info;
-  char line[PWI_TRAIN_LINE_MAX];
-  pawl_mlr_rows_info(rows, &info);
-  if (info.skipped == 0) return;
-  snprintf(line, sizeof line, "skipped %" PRIu64 " bad row%s, the first: %.400s", info.skipped,
-           info.skipped == 1 ? "" : "s", pawl_mlr_rows_first_bad(rows));
-  pwi_train_run_tell(&train->run, line);
-}
-
-static pawl_status read_images(const struct multiclass_train *train, const struct pwi_spool *spool, size_t count,
-                               struct pawl_mlr_rows **rows_out, char error[PAWL_MLR_TEXT]) {
-  struct pawl_images *images = NULL;
-  pawl_status status = pwi_image_files_read(spool->paths, count, train->options.image_format, false, &images, error);
-  if (!status) status = pawl_mlr_rows_of_images(images, rows_out, error);
-  pawl_images_destroy(images);
-  return status;
-}
-
 static int read_rows(struct multiclass_train *train, const char *const *paths, size_t count, struct pwi_spool *spool,
                      struct pawl_mlr_rows **rows_out) {
   const struct pwi_train_multiclass_options *options = &train->options;
-  const struct pwi_command *command = options->base.command;
-  char error[PAWL_MLR_TEXT] = "";
-  int exit_code;
-  if (!pwi_spool_init(spool, command, paths, count, options->base.quiet, &exit_code)) return exit_code;
-  pawl_status status =
-      pwi_train_multiclass_has_images(options)
-          ? read_images(train, spool, count, rows_out, error)
-          : pawl_mlr_rows_read(spool->paths, count, &options->reading, options->mlr.threads, rows_out, error);
-  if (status) return pwi_cli_failure(command, "%s", error);
-  tell_skipped(train, *rows_out);
-  return PWI_EXIT_OK;
+  const struct pwi_train_rows_wanted wanted = {.base = &options->base,
+                                               .has_images = pwi_train_multiclass_has_images(options),
+                                               .image_format = options->image_format,
+                                               .reading = &options->reading,
+                                               .threads = options->mlr.threads};
+  return pwi_train_rows_read(&train->run, &wanted, paths, count, spool, rows_out);
 }
 
 static int name_files(struct multiclass_train *train) {
