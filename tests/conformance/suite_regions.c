@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/memory.h"
 #include "pattern.h"
@@ -220,34 +221,48 @@ static void test_hundreds_of_regions_are_shared_at_once(void **state) {
   for (size_t i = 0; i < 2 * MANY; i++) close_region(pair.there, regions[i]);
 }
 
-/* A region shared for reading. */
-
-#define READERS 12
-
-static void test_many_links_read_a_region_that_its_owner_changes(void **state) {
-  struct scene *scene = *state;
-  struct pair pairs[READERS] = {scene_pair(scene, NULL)};
-  struct share shares[READERS] = {share_open(&pairs[0], 200 * KB, PWI_ACCESS_READ)};
-  uint8_t *into = malloc(READERS * 200 * KB);
-  for (size_t i = 1; i < READERS; i++) {
+/* A region shared for reading, in rounds in which its owner changes it meanwhile. */
+static void read_by_links(struct scene *scene, size_t readers, size_t size, uint64_t rounds) {
+  struct pair *pairs = calloc(readers, sizeof *pairs);
+  struct share *shares = calloc(readers, sizeof *shares);
+  uint8_t *into = malloc(readers * size);
+  assert_true(pairs && shares && into);
+  pairs[0] = scene_pair(scene, NULL);
+  shares[0] = share_open(&pairs[0], size, PWI_ACCESS_READ);
+  for (size_t i = 1; i < readers; i++) {
     struct party *reader = i % 2 ? pairs[0].here : scene->parties[2].net ? &scene->parties[2] : NULL;
     pairs[i] = scene_join(scene, reader ? reader : scene_party(scene, 2, NULL), pairs[0].there);
     shares[i] = share_again(&pairs[i], &shares[0], PWI_ACCESS_READ);
   }
-  for (uint64_t round = 1; round <= 12; round++) {
+  for (uint64_t round = 1; round <= rounds; round++) {
     size_t outstanding = 1;
-    memset(shares[0].memory, (int)(2 * round), 200 * KB);
-    for (size_t i = 0; i < READERS; i++) share_get(&pairs[i], &shares[i], 0, into + i * 200 * KB, 200 * KB);
+    memset(shares[0].memory, (int)(2 * round), size);
+    for (size_t i = 0; i < readers; i++) share_get(&pairs[i], &shares[i], 0, into + i * size, size);
     while (outstanding > 0) {
       scene_step(scene, INT64_MAX, "");
-      memset(shares[0].memory, (int)(2 * round + 1), 200 * KB);
+      memset(shares[0].memory, (int)(2 * round + 1), size);
       outstanding = 0;
-      for (size_t i = 0; i < READERS; i++) outstanding += pairs[i].ours->outstanding;
+      for (size_t i = 0; i < readers; i++) outstanding += pairs[i].ours->outstanding;
     }
-    for (size_t i = 0; i < READERS * 200 * KB; i++) assert_true(into[i] == 2 * round || into[i] == 2 * round + 1);
+    for (size_t i = 0; i < readers * size; i++) assert_true(into[i] == 2 * round || into[i] == 2 * round + 1);
   }
-  free(into);
   share_close(&pairs[0], &shares[0]);
+  free(into);
+  free(shares);
+  free(pairs);
+}
+
+static void test_many_links_read_a_region_that_its_owner_changes(void **state) {
+  read_by_links(*state, 12, 200 * KB, 12);
+}
+
+/* As between many peers on one host. A data plane takes some eleven descriptors at each end. */
+static void test_seventy_links_read_a_region_that_its_owner_changes(void **state) {
+  struct rlimit files;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+  files.rlim_cur = files.rlim_max;
+  if (files.rlim_max < 4096 || setrlimit(RLIMIT_NOFILE, &files)) skip();
+  read_by_links(*state, 70, 4 * KB, 2);
 }
 
 int suite_regions(void) {
@@ -259,6 +274,7 @@ int suite_regions(void) {
       SCENE_TEST(test_regions_that_come_and_go_leave_nothing_behind),
       SCENE_TEST(test_hundreds_of_regions_are_shared_at_once),
       SCENE_TEST(test_many_links_read_a_region_that_its_owner_changes),
+      SCENE_TEST(test_seventy_links_read_a_region_that_its_owner_changes),
   };
   return cmocka_run_group_tests_name("regions", tests, NULL, NULL);
 }
