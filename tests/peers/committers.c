@@ -215,6 +215,7 @@ static void work(struct committer *committer) {
 void committer_flush(struct committer *committer) {
   committer->is_flushed = false;
   committer->is_flushing = true;
+  committer->flushed_in = committer->engine->epoch;
   pwi_factor_begin_flush(committer->engine);
   drive(committer);
 }
@@ -428,15 +429,33 @@ bool guild_is_running(void *context) {
   return false;
 }
 
+static struct factor_epoch newest_epoch(const struct guild *guild) {
+  struct factor_epoch newest = {0};
+  for (uint32_t i = 0; i < guild->count; i++) {
+    const struct pwi_factor *engine = guild->committers[i].engine;
+    if (engine && pwi_factor_compare(engine->epoch, newest) > 0) newest = engine->epoch;
+  }
+  return newest;
+}
+
+/* A member that was declared dead may flush before it learns so: the others count the commits of it that they have. Its
+ * next flush, once it knows, fails. So a flush counts only in the epoch in which all flush. */
+static void flush_again(struct committer *committer) {
+  bool is_standing =
+      committer->engine && committer->is_open && !committer->must_close && !pwi_factor_is_stepping(committer->engine);
+  if (!is_standing || committer->clock != committer->guild->stop_at) return;
+  bool is_old = pwi_factor_compare(committer->flushed_in, committer->engine->epoch) != 0;
+  if (!committer->is_flushed || is_old || committer->engine->failed) committer_flush(committer);
+}
+
 static bool is_flushing(void *context) {
   struct guild *guild = context;
   for (uint32_t i = 0; i < guild->count; i++) {
     struct committer *committer = &guild->committers[i];
     if (guild->is_late[i]) continue;
-    bool is_standing =
-        committer->engine && committer->is_open && !committer->must_close && !pwi_factor_is_stepping(committer->engine);
-    if (is_standing && !committer->is_flushed && committer->clock == guild->stop_at) committer_flush(committer);
-    if (!committer->is_flushed) return true;
+    flush_again(committer);
+    bool is_newest = pwi_factor_compare(committer->flushed_in, newest_epoch(guild)) == 0;
+    if (!committer->engine || !committer->is_flushed || !is_newest) return true;
   }
   return false;
 }

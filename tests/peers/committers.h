@@ -40,7 +40,8 @@ struct committer {
   uint32_t process; /* its row; differs for each process and each opening */
   bool is_open, is_closed, must_close, is_closing;
   bool is_working, is_woken, is_thinking, is_flushing, is_flushed;
-  pawl_status status; /* of the last step */
+  struct factor_epoch flushed_in; /* the last flush began in it */
+  pawl_status status;             /* of the last step */
   uint64_t clock, steps;
   uint64_t agreements, chosen_agreements; /* when it chose what to apply */
   struct factor_batch batch;
