@@ -109,10 +109,11 @@ static void look_at_graph(struct pwi_factor *engine, struct factor_origin *origi
 /* --- origins -------------------------------------------------------------------------------------------- */
 
 /* An origin that was heard before goes on. One that is new here begins with its first commit; one that only this member
- * did not hear begins now. */
+ * did not hear begins now, or behind the commits that arrived after its STATE and that the matrix contains. */
 static void take_over(struct factor_origin *origin, const struct factor_origin *before, bool is_direct) {
   bool was_heard = before && before->is_heard;
   uint64_t begin = !before && !is_direct ? origin->base : origin->clock;
+  if (before && before->applied > begin) begin = before->applied;
   if (before) {
     origin->first = before->first;
     origin->is_heard = before->is_heard;

@@ -22,7 +22,11 @@ void pwi_factor_ask_model(struct pwi_factor *engine) {
   if (pwi_factor_compare(donor->in_epoch, engine->epoch) == 0) pwi_factor_say(engine, donor, FACTOR_ASK, &message);
 }
 
-/* What the matrix contains. Of an origin that the donor does not hear this member knows nothing yet, either. */
+static uint64_t greater(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* What the matrix contains. Of an origin that the donor does not hear, this member hears what follows the clock of the
+ * epoch, or the last commit in the matrix: the donor may have heard the origin in an earlier epoch, and applied commits
+ * that arrived after the origin had told its clock. */
 static void hear_head(struct pwi_factor *engine, const struct factor_message *message) {
   if (message->bytes_size != (size_t)engine->count * FACTOR_HAS_SIZE || message->size != engine->bytes) return;
   for (uint32_t i = 0; i < engine->count; i++) {
@@ -30,7 +34,7 @@ static void hear_head(struct pwi_factor *engine, const struct factor_message *me
     uint64_t received = pwi_get_u64(message->bytes + (size_t)i * FACTOR_HAS_SIZE);
     uint64_t applied = pwi_get_u64(message->bytes + (size_t)i * FACTOR_HAS_SIZE + 8);
     if (i == engine->self) continue;
-    origin->received = origin->applied = received == FACTOR_NONE ? origin->clock : applied;
+    origin->received = origin->applied = received == FACTOR_NONE ? greater(origin->clock, applied) : applied;
     pwi_factor_count_received(origin);
     if (!pwi_factor_is_live(origin)) origin->is_heard = received != FACTOR_NONE;
   }
