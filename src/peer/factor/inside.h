@@ -67,13 +67,14 @@ struct factor_origin {
   uint64_t received, applied;
   struct factor_entry *first; /* by number */
   uint64_t asked;             /* sender id of the member that was asked for missing commits; 0: none */
-  bool is_refused;            /* it has them no more */
+  bool is_refused;            /* it did not send them */
 };
 
 /* What a peer has of an origin. */
 struct factor_has {
   uint64_t received, applied;
   uint64_t wants_until; /* the peer wants entries up to this sequence, whoever should send them; 0: none */
+  uint64_t lacks;       /* the peer has said that it does not have this commit; 0: none */
 };
 
 struct factor_peer {
@@ -272,7 +273,7 @@ bool pwi_factor_say_has(struct pwi_factor *engine, struct factor_peer *peer, enu
                         struct factor_message *message);
 void pwi_factor_say_have(struct pwi_factor *engine, struct factor_peer *peer, bool asks);
 void pwi_factor_say_have_all(struct pwi_factor *engine, bool asks);
-void pwi_factor_say_want(struct pwi_factor *engine, struct factor_peer *peer, uint64_t life); /* 0: all */
+void pwi_factor_say_want_all(struct pwi_factor *engine, struct factor_peer *peer);
 void pwi_factor_ask_missing(struct pwi_factor *engine);
 void pwi_factor_hear_stream(struct pwi_factor *engine, struct factor_peer *peer, uint32_t kind,
                             const struct factor_message *message);

@@ -15,7 +15,7 @@
  *   TAKEN     to the sender of pieces: how many of them were taken over this link
  *   ATTACHED  to a peer that has shared regions: whether this member can read them
  *   WANT      to a member that has commits which this one lacks, of one origin or of all
- *   LACK      the answer of one that has not
+ *   LACK      the answer of one that does not have the first of them
  *   ASK       to the donor: this member needs its matrix
  *   MODEL     to the member that asked: what the matrix contains; bytes as in HAVE
  *   VALUES    a part of the matrix
@@ -86,12 +86,12 @@ struct factor_line {
 struct factor_message {
   struct factor_epoch epoch, own; /* `own`: that the sender is in. STATE, STATUS */
   uint64_t life;                  /* PIECE, WANT, LACK: of the origin. WANT: 0 means all. GO: of the donor; 0: none */
-  uint64_t number;                /* PIECE, SHOWN: of the commit. STATE, LEAVING: the clock. TAKEN: pieces */
-  uint64_t size;                  /* PIECE, SHOWN, MODEL: all bytes */
-  uint64_t offset;                /* PIECE, VALUES: of the bytes. SHOWN: the tag of the region */
-  uint64_t hash;                  /* PIECE, SHOWN: of the commit. STATE: of the matrix */
-  uint32_t flags; /* HAVE: 1 asks for that of the receiver. ATTACHED: 1 yes, 2 no. STATE: enum factor_need */
-  uint32_t lines; /* STATE, GO */
+  uint64_t number; /* PIECE, SHOWN: of the commit. STATE, LEAVING: the clock. TAKEN: pieces. WANT, LACK: received */
+  uint64_t size;   /* PIECE, SHOWN, MODEL: all bytes */
+  uint64_t offset; /* PIECE, VALUES: of the bytes. SHOWN: the tag of the region */
+  uint64_t hash;   /* PIECE, SHOWN: of the commit. STATE: of the matrix */
+  uint32_t flags;  /* HAVE: 1 asks for that of the receiver. ATTACHED: 1 yes, 2 no. STATE: enum factor_need */
+  uint32_t lines;  /* STATE, GO */
   const unsigned char *list, *bytes; /* borrowed from the message */
   size_t bytes_size;                 /* PIECE, VALUES, HAVE, MODEL */
 };

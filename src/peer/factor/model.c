@@ -63,7 +63,7 @@ static void hear_values(struct pwi_factor *engine, struct factor_peer *donor, co
   engine->need = FACTOR_COMPLETE;
   engine->is_catching_up = true;
   pwi_factor_say_have_all(engine, true);
-  pwi_factor_say_want(engine, donor, 0);
+  pwi_factor_say_want_all(engine, donor);
   pwi_log(engine->config.log, PAWL_LOG_DEBUG, "factor.joined", "factor=%s donor=%" PRIu64 " clock=%" PRIu64,
           engine->config.name, donor->sender.id, engine->clock);
 }

@@ -69,7 +69,7 @@ static void hear_have(struct pwi_factor *engine, struct factor_peer *peer, const
   bool is_first = !peer->has_have;
   peer->has_have = peer->has_said = true;
   /* An earlier WANT may be lost with its link. */
-  if (is_first && engine->is_catching_up && peer->life == engine->donor) pwi_factor_say_want(engine, peer, 0);
+  if (is_first && engine->is_catching_up && peer->life == engine->donor) pwi_factor_say_want_all(engine, peer);
   if (message->flags & 1) pwi_factor_say_have(engine, peer, false);
 }
 
@@ -280,15 +280,49 @@ static struct factor_peer *next_holder(const struct pwi_factor *engine, const st
     if (!peer->is_linked || !peer->has_have || !peer->has) continue;
     const struct factor_has *has = pwi_factor_has(engine, peer, origin);
     if (has->received == FACTOR_NONE || has->received <= origin->received) continue;
+    if (has->lacks == origin->received + 1) continue;
     if (!first) first = peer;
     if (peer->sender.id > origin->asked) return peer;
   }
   return first;
 }
 
-void pwi_factor_say_want(struct pwi_factor *engine, struct factor_peer *peer, uint64_t life) {
-  const struct factor_message message = {.epoch = engine->epoch, .own = engine->epoch, .life = life};
+void pwi_factor_say_want_all(struct pwi_factor *engine, struct factor_peer *peer) {
+  const struct factor_message message = {.epoch = engine->epoch, .own = engine->epoch};
   pwi_factor_say(engine, peer, FACTOR_WANT, &message);
+}
+
+static void ask(struct pwi_factor *engine, struct factor_origin *origin, struct factor_peer *holder) {
+  const struct factor_message message = {
+      .epoch = engine->epoch, .own = engine->epoch, .life = origin->life, .number = origin->received};
+  origin->asked = holder->sender.id;
+  origin->is_refused = false;
+  pwi_factor_say(engine, holder, FACTOR_WANT, &message);
+}
+
+/* Every other member has said so. */
+static bool is_held_by_nobody(const struct pwi_factor *engine, const struct factor_origin *origin) {
+  for (uint32_t i = 0; i < engine->count; i++) {
+    const struct factor_origin *member = &engine->origins[i];
+    if (i == engine->self || !pwi_factor_is_live(member)) continue;
+    const struct factor_peer *peer = pwi_factor_peer_of(engine, member);
+    if (!peer || !peer->is_linked || !peer->has_have || !peer->has) return false;
+    const struct factor_has *has = pwi_factor_has(engine, peer, origin);
+    bool is_behind = has->received == FACTOR_NONE || has->received <= origin->received;
+    if (!is_behind && has->lacks != origin->received + 1) return false;
+  }
+  return true;
+}
+
+/* Without forwarding a member that hears an origin anew begins at the origin's clock. It counts as one that has received
+ * what came before, so the commits that count may be more than anybody has. Matrices differ in this mode anyway, so this
+ * member goes on with the commits that it has. */
+static void give_up(struct pwi_factor *engine, struct factor_origin *origin) {
+  if (engine->config.is_complete || engine->config.forwards || !is_held_by_nobody(engine, origin)) return;
+  origin->is_heard = false;
+  pwi_log(engine->config.log, PAWL_LOG_WARN, "factor.gap",
+          "factor=%s peer=%" PRIu64 " received=%" PRIu64 " final=%" PRIu64, engine->config.name, origin->id,
+          origin->received, origin->final);
 }
 
 /* A member of which commits are missing is gone: another one has them. */
@@ -300,16 +334,17 @@ void pwi_factor_ask_missing(struct pwi_factor *engine) {
     const struct factor_peer *asked = pwi_factor_find(engine, origin->asked);
     if (origin->asked && asked && asked->is_linked && asked->has_have && !origin->is_refused) continue;
     struct factor_peer *holder = next_holder(engine, origin);
-    if (!holder) continue;
-    origin->asked = holder->sender.id;
-    origin->is_refused = false;
-    pwi_factor_say_want(engine, holder, origin->life);
+    if (holder)
+      ask(engine, origin, holder);
+    else
+      give_up(engine, origin);
   }
 }
 
 static void hear_want(struct pwi_factor *engine, struct factor_peer *peer, const struct factor_message *message) {
   if (pwi_factor_compare(message->epoch, engine->epoch) != 0 || !peer->has_have) return;
-  const struct factor_message lack = {.epoch = engine->epoch, .own = engine->epoch, .life = message->life};
+  const struct factor_message lack = {
+      .epoch = engine->epoch, .own = engine->epoch, .life = message->life, .number = message->number};
   bool is_found = message->life == 0;
   for (uint32_t i = 0; i < engine->count; i++) {
     const struct factor_origin *origin = &engine->origins[i];
@@ -317,7 +352,7 @@ static void hear_want(struct pwi_factor *engine, struct factor_peer *peer, const
     /* Commits of a lost member that this one is yet to receive are passed on, too. */
     peer->has[i].wants_until = pwi_factor_is_live(origin) ? engine->last_sequence : UINT64_MAX;
     for (const struct factor_entry *entry = origin->first; entry; entry = entry->higher)
-      is_found |= entry->number == peer->has[i].received + 1;
+      is_found |= entry->number == message->number + 1;
   }
   if (!is_found) pwi_factor_say(engine, peer, FACTOR_LACK, &lack);
   peer->must_rewind = peer->offset > 0; /* an entry was sent in part */
@@ -328,6 +363,8 @@ static void hear_lack(struct pwi_factor *engine, const struct factor_peer *peer,
   struct factor_origin *origin = pwi_factor_origin(engine, message->life);
   if (pwi_factor_compare(message->epoch, engine->epoch) != 0 || !origin) return;
   if (origin->asked == peer->sender.id) origin->is_refused = true;
+  if (peer->has && message->number == origin->received)
+    pwi_factor_has(engine, peer, origin)->lacks = message->number + 1;
 }
 
 void pwi_factor_hear_stream(struct pwi_factor *engine, struct factor_peer *peer, uint32_t kind,
