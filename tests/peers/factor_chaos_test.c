@@ -119,7 +119,7 @@ static void test_a_commit_counts_at_all_survivors_or_at_none(void **state) {
     assert_true(tally.commits > 100000 && tally.retirements > 25 && tally.agreements > 5000);
 }
 
-/* Beyond the first 2,000. The commits that added them say what each of them found. */
+/* The commits that added them say what each of them found. */
 static void test_seeds_that_have_failed_once_pass(void **state) {
   (void)state;
   if (getenv("PAWL_SEED")) return;

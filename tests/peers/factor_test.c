@@ -125,6 +125,30 @@ static void test_a_member_joins_while_another_is_lost(void **state) {
   }
 }
 
+static bool is_late_one_opening(void *context) {
+  (void)context;
+  return !guild.committers[3].engine || !guild.committers[3].is_open;
+}
+
+/* Member 2 lacks commits of member 1. The one that joins takes them over within the matrix of the donor, and then nobody
+ * but it has them. */
+static void test_a_member_that_has_joined_passes_on_commits_of_the_lost(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 12; seed++) {
+    begin(4, PAWL_FACTOR_ASYNC, 0);
+    guild.is_late[3] = true;
+    start(seed, false);
+    cluster_run_for(&guild.cluster, 40 * MS);
+    pwi_sim_mute(guild.cluster.sim, guild.committers[1].client.node, guild.committers[2].client.node);
+    cluster_run_for(&guild.cluster, 20 * MS);
+    guild.is_late[3] = false;
+    cluster_run_while(&guild.cluster, is_late_one_opening, NULL, 10 * PWI_SIM_SECOND);
+    kill_member(0);
+    kill_member(1);
+    finish(4);
+  }
+}
+
 static void test_members_that_begin_have_the_matrix_of_the_first(void **state) {
   uint64_t lowest = UINT64_MAX;
   float expected = 0;
@@ -203,6 +227,7 @@ int main(void) {
       cmocka_unit_test(test_a_member_that_stands_still_holds_up_the_others_by_the_staleness),
       cmocka_unit_test(test_two_that_are_lost_at_once_leave_equal_survivors),
       cmocka_unit_test(test_a_member_joins_while_another_is_lost),
+      cmocka_unit_test(test_a_member_that_has_joined_passes_on_commits_of_the_lost),
       cmocka_unit_test(test_members_that_begin_have_the_matrix_of_the_first),
       cmocka_unit_test(test_factors_are_opened_again_while_others_still_close_the_former_ones),
       cmocka_unit_test(test_a_commit_larger_than_the_queue_is_cut),

@@ -17,7 +17,8 @@
  *   WANT      to a member that has commits which this one lacks, of one origin or of all
  *   LACK      the answer of one that does not have the first of them
  *   ASK       to the donor: this member needs its matrix
- *   MODEL     to the member that asked: what the matrix contains; bytes as in HAVE
+ *   MODEL     to the member that asked: what the matrix contains; bytes as in HAVE, but instead of what was received the
+ *             number behind which all applied commits are in the log of the donor
  *   VALUES    a part of the matrix
  *   LEAVING   to all: the sender is about to close, and wants to hear that its commits have arrived
  *   BYE       to all: it closes

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "net/shared_copy.h"
 #include "peer/factor/inside.h"
 
 /* --- the member that joins ------------------------------------------------------------------------------ */
@@ -34,7 +35,8 @@ static void hear_head(struct pwi_factor *engine, const struct factor_message *me
     uint64_t received = pwi_get_u64(message->bytes + (size_t)i * FACTOR_HAS_SIZE);
     uint64_t applied = pwi_get_u64(message->bytes + (size_t)i * FACTOR_HAS_SIZE + 8);
     if (i == engine->self) continue;
-    origin->received = origin->applied = received == FACTOR_NONE ? greater(origin->clock, applied) : applied;
+    origin->applied = received == FACTOR_NONE ? greater(origin->clock, applied) : applied;
+    origin->received = received < applied ? received : origin->applied;
     pwi_factor_count_received(origin);
     if (!pwi_factor_is_live(origin)) origin->is_heard = received != FACTOR_NONE;
   }
@@ -42,12 +44,13 @@ static void hear_head(struct pwi_factor *engine, const struct factor_message *me
   engine->model_got = 0;
 }
 
-/* Commits up to the clocks of the epoch may be known to all but this member, so that only the donor keeps them. */
+/* Commits up to the clocks of the epoch may be known to all but this member, so that only the donor keeps them. Commits that
+ * the matrix contains and that the donor keeps come, too: another member may lack them, and have only this one to ask. */
 void pwi_factor_look_at_gaps(struct pwi_factor *engine) {
   if (!engine->is_catching_up || !pwi_factor_is_settled(engine)) return;
   for (uint32_t i = 0; i < engine->count; i++) {
     const struct factor_origin *origin = &engine->origins[i];
-    if (i != engine->self && origin->is_heard && origin->received < origin->clock) return;
+    if (i != engine->self && origin->is_heard && origin->received < greater(origin->clock, origin->applied)) return;
   }
   engine->is_catching_up = false;
 }
@@ -77,10 +80,31 @@ static void hear_ask(struct pwi_factor *engine, struct factor_peer *peer, const 
   peer->model_at = 0;
 }
 
+/* An origin uses a region again when all members have applied the commit in it. So a commit that this member has applied is
+ * copied before it is promised to another one. One that was overwritten is known to all. */
+static bool keep_applied(struct pwi_factor *engine) {
+  for (struct factor_entry *entry = engine->first; entry; entry = entry->next) {
+    const struct factor_origin *origin = pwi_factor_origin(engine, entry->life);
+    if (entry->owned || entry->slot || entry->number > origin->applied) continue;
+    unsigned char *copy = pwi_alloc(entry->size);
+    if (!copy) {
+      pwi_factor_fail(engine, PAWL_NO_MEMORY, "no memory to pass on a commit of %zu bytes", entry->size);
+      return false;
+    }
+    pwi_shared_read(copy, entry->bytes, entry->size);
+    if (pwi_factor_hash_of(copy, entry->size) == entry->hash)
+      entry->bytes = entry->owned = copy;
+    else
+      pwi_free(copy);
+  }
+  return true;
+}
+
 /* While the matrix changes it is not sent, and while it is sent it does not change. */
 void pwi_factor_serve(struct pwi_factor *engine, struct factor_peer *peer) {
   struct factor_message message = {.epoch = engine->epoch, .own = engine->epoch, .size = engine->bytes};
   if (!peer->must_model || engine->is_outside || !pwi_factor_is_settled(engine) || engine->failed) return;
+  if (!peer->has_head && !keep_applied(engine)) return;
   if (!peer->has_head && !pwi_factor_say_has(engine, peer, FACTOR_MODEL, &message)) return;
   peer->has_head = true;
   while (peer->is_linked && peer->model_at < engine->bytes && peer->pieces_sent - peer->pieces_taken < FACTOR_WINDOW) {

@@ -23,6 +23,18 @@ void pwi_factor_reset_link(struct factor_peer *peer) {
 
 /* --- what this member has ------------------------------------------------------------------------------- */
 
+/* The commits behind this number up to the last one applied are in the log, and nobody overwrites them. */
+static uint64_t before_log(const struct factor_origin *origin) {
+  uint64_t before = origin->applied, last = 0;
+  for (const struct factor_entry *entry = origin->first; entry && entry->number <= origin->applied;
+       entry = entry->higher) {
+    if (!entry->owned && !entry->slot) continue;
+    if (last == 0 || entry->number != last + 1) before = entry->number - 1;
+    last = entry->number;
+  }
+  return last == origin->applied ? before : origin->applied;
+}
+
 bool pwi_factor_say_has(struct pwi_factor *engine, struct factor_peer *peer, enum factor_say kind,
                         struct factor_message *message) {
   unsigned char *bytes = pwi_alloc_zero(engine->count, FACTOR_HAS_SIZE);
@@ -32,7 +44,8 @@ bool pwi_factor_say_has(struct pwi_factor *engine, struct factor_peer *peer, enu
   }
   for (uint32_t i = 0; i < engine->count; i++) {
     const struct factor_origin *origin = &engine->origins[i];
-    pwi_put_u64(bytes + (size_t)i * FACTOR_HAS_SIZE, origin->is_heard ? origin->received : FACTOR_NONE);
+    uint64_t received = kind == FACTOR_MODEL ? before_log(origin) : origin->received;
+    pwi_put_u64(bytes + (size_t)i * FACTOR_HAS_SIZE, origin->is_heard ? received : FACTOR_NONE);
     pwi_put_u64(bytes + (size_t)i * FACTOR_HAS_SIZE + 8, origin->applied);
   }
   message->bytes = bytes;
