@@ -47,8 +47,19 @@ static void decode(const char *bytes, size_t size) {
   pawl_sparse_model_destroy(model);
 }
 
+static void check_missing_file(void) {
+  struct pawl_sparse_model *model = NULL;
+  char error[PAWL_SPARSE_TEXT] = "";
+  assert(!pawl_sparse_model_is("no/such/file"));
+  pawl_status status = pawl_sparse_model_read("no/such/file", &model, error);
+  assert(status != PAWL_OK && !model && error[0]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static char file[MODEL_ROOM(ARRAYS)];
+  static bool is_first = true;
+  if (is_first) check_missing_file();
+  is_first = false;
   fuzz_model(data, size, arrays, ARRAYS, file, decode);
   return 0;
 }
