@@ -283,7 +283,7 @@ static pawl_status prepare(struct sparse_run *run) {
 
 /* --- after ------------------------------------------------------------------------------------------------ */
 
-/* A run that was interrupted in its first epoch keeps the dictionary as it is, which nobody has measured. */
+/* A run that was interrupted in its first epoch keeps the dictionary as it is, unmeasured. */
 static void keep_unmeasured(struct sparse_run *run) {
   run->best = (struct sparse_figures){.objective = (double)NAN,
                                       .gap = (double)NAN,

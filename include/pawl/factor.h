@@ -111,7 +111,7 @@ enum pawl_factor_narrow {
 enum pawl_factor_mode {
   PAWL_FACTOR_BSP = 0,   /* a commit returns when the matrix has the commits of all members up to the same clock */
   PAWL_FACTOR_SSP = 1,   /* commits of other members may be missing, but only the last `staleness` */
-  PAWL_FACTOR_ASYNC = 2, /* a commit waits for nobody */
+  PAWL_FACTOR_ASYNC = 2, /* a commit waits for no other member */
 };
 
 /* What a commit did. */
