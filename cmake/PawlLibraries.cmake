@@ -27,10 +27,10 @@ target_include_directories(pawl_static INTERFACE
 set_target_properties(pawl_static PROPERTIES OUTPUT_NAME pawl LINKER_LANGUAGE C)
 
 # pkg-config and CMake need the dependencies of the static library; the shared library records its own.
-# Debian's libmicrohttpd.pc, libcurl.pc, gnutls.pc, openblas.pc and lapacke.pc ask a static link for libraries that their
-# packages do not bring; the five are named directly.
+# Debian's libmicrohttpd.pc, gnutls.pc, openblas.pc and lapacke.pc ask a static link for libraries that their
+# packages do not bring; the four are named directly.
 set(pkgconfig_parts ${PAWL_PKGCONFIG_PARTS})
-list(REMOVE_ITEM pkgconfig_parts libmicrohttpd libcurl gnutls openblas lapacke)
+list(REMOVE_ITEM pkgconfig_parts libmicrohttpd gnutls openblas lapacke)
 list(JOIN pkgconfig_parts ", " PAWL_PKGCONFIG_REQUIRES)
 list(JOIN PAWL_PKGCONFIG_PARTS " " PAWL_CMAKE_REQUIRES)
 include(CMakePackageConfigHelpers)

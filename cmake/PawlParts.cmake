@@ -2,10 +2,10 @@
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
-set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd libcurl gnutls
+set(PAWL_PKGCONFIG_PARTS libssl libcrypto libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd gnutls
     lapacke)
 pkg_check_modules(PARTS REQUIRED IMPORTED_TARGET
-  libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd>=0.9.71 libcurl>=7.68 gnutls>=3.6
+  libssl>=3.0 libcrypto>=3.0 libxxhash liblz4 libzstd liblzma zlib jansson libmicrohttpd>=0.9.71 gnutls>=3.6
   lapacke)
 
 # libunistring has no pkg-config file.
@@ -26,6 +26,10 @@ add_library(pawl_parts INTERFACE)
 target_include_directories(pawl_parts SYSTEM INTERFACE ${UNISTRING_INCLUDE_DIR} ${BZIP2_INCLUDE_DIR})
 target_link_libraries(pawl_parts INTERFACE
   PkgConfig::PARTS ${UNISTRING_LIBRARY} ${BZIP2_LIBRARY} Threads::Threads m ${CMAKE_DL_LIBS})
+
+# libcurl is loaded when it is needed (src/host/etcd/curl.h); only its header is used here.
+pkg_check_modules(CURL REQUIRED libcurl>=7.68)
+target_include_directories(pawl_parts SYSTEM INTERFACE ${CURL_INCLUDE_DIRS})
 
 # Only learning methods multiply matrices, so pawl_parts does not have it.
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)

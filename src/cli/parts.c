@@ -8,7 +8,6 @@
 #include <sys/auxv.h>
 #endif
 
-#include <curl/curl.h>
 #include <jansson.h>
 #include <lz4.h>
 #include <microhttpd.h>
@@ -19,12 +18,18 @@
 #include <ucp/api/ucp.h>
 #endif
 
+#include "host/etcd/curl.h"
+
 static const char *ucx_version(void) {
 #if PAWL_HAS_UCX
   return ucp_get_version_string();
 #else
   return "";
 #endif
+}
+
+static const char *version_of_curl(void) {
+  return pwi_curl_load() ? "" : pwi_curl.version_info(CURLVERSION_NOW)->version;
 }
 
 void pwi_parts(struct pwi_build_part parts_out[PWI_PARTS]) {
@@ -39,7 +44,7 @@ void pwi_parts(struct pwi_build_part parts_out[PWI_PARTS]) {
       {"zstd", ZSTD_versionString()},
       {"jansson", jansson_version_str()},
       {"microhttpd", MHD_get_version()},
-      {"curl", curl_version_info(CURLVERSION_NOW)->version},
+      {"curl", version_of_curl()},
   };
   for (size_t i = 0; i < PWI_PARTS; i++) {
     parts_out[i].name = facts[i][0];

@@ -8,7 +8,7 @@
 /* A library that pawl uses, and the version that is loaded. */
 struct pwi_build_part {
   const char *name;
-  char version[64]; /* "" if this pawl was built without it */
+  char version[64]; /* "" if this pawl was built without it, or cannot load it */
 };
 
 #define PWI_PARTS 8

@@ -128,3 +128,13 @@ kill -TERM "$manager"
 code=0
 wait "$manager" || code=$?
 [ "$code" -eq 0 ] || fail "the manager ends with $code"
+
+# --- libcurl is loaded for etcd only, and said to be missing if it is ---
+
+mkdir broken
+: >broken/libcurl.so.4
+expect 0 env LD_LIBRARY_PATH="$PWD/broken${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "$pawl" version
+expect 1 env LD_LIBRARY_PATH="$PWD/broken${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+  "$pawl" manager --listen 127.0.0.1:0 --http none --data none --meta etcd://127.0.0.1:1/x
+complained 'cannot load libcurl'
+complained 'install it'

@@ -1,6 +1,5 @@
 #include "host/etcd/etcd.h"
 
-#include <curl/curl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -9,6 +8,7 @@
 
 #include "base/memory.h"
 #include "host/clock.h"
+#include "host/etcd/curl.h"
 
 #define CONNECT_MS 500
 #define SHORT_MS                                                                                                       \
@@ -60,7 +60,7 @@ struct etcd {
 static struct etcd *of(struct pwi_meta *meta) { return (struct etcd *)meta; }
 
 static void request_free(struct etcd_request *request) {
-  if (request->easy) curl_easy_cleanup(request->easy);
+  if (request->easy) pwi_curl.easy_cleanup(request->easy);
   pwi_text_fini(&request->body);
   pwi_text_fini(&request->got);
   pwi_etcd_reply_fini(&request->reply);
@@ -85,22 +85,22 @@ static void set_options(struct etcd *etcd, struct etcd_request *request) {
   CURL *easy = request->easy;
   char url[512];
   snprintf(url, sizeof url, "%s%s", etcd->place.endpoints[request->endpoint], pwi_etcd_path(request->ask));
-  curl_easy_setopt(easy, CURLOPT_URL, url);
-  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_PROXY, "");
-  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, etcd->headers);
-  curl_easy_setopt(easy, CURLOPT_POSTFIELDS, pwi_text_view(&request->body));
-  curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.length);
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
-  curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, attempt_ms(etcd, request));
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, request);
-  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->error);
-  curl_easy_setopt(easy, CURLOPT_PRIVATE, request);
-  if (etcd->authority) curl_easy_setopt(easy, CURLOPT_CAINFO, etcd->authority);
-  if (etcd->certificate) curl_easy_setopt(easy, CURLOPT_SSLCERT, etcd->certificate);
-  if (etcd->private_key) curl_easy_setopt(easy, CURLOPT_SSLKEY, etcd->private_key);
+  pwi_curl.easy_setopt(easy, CURLOPT_URL, url);
+  pwi_curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  pwi_curl.easy_setopt(easy, CURLOPT_PROXY, "");
+  pwi_curl.easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+  pwi_curl.easy_setopt(easy, CURLOPT_HTTPHEADER, etcd->headers);
+  pwi_curl.easy_setopt(easy, CURLOPT_POSTFIELDS, pwi_text_view(&request->body));
+  pwi_curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.length);
+  pwi_curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+  pwi_curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, attempt_ms(etcd, request));
+  pwi_curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
+  pwi_curl.easy_setopt(easy, CURLOPT_WRITEDATA, request);
+  pwi_curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, request->error);
+  pwi_curl.easy_setopt(easy, CURLOPT_PRIVATE, request);
+  if (etcd->authority) pwi_curl.easy_setopt(easy, CURLOPT_CAINFO, etcd->authority);
+  if (etcd->certificate) pwi_curl.easy_setopt(easy, CURLOPT_SSLCERT, etcd->certificate);
+  if (etcd->private_key) pwi_curl.easy_setopt(easy, CURLOPT_SSLKEY, etcd->private_key);
 }
 
 static void fail(struct etcd_request *request, pawl_status status, bool is_passing) {
@@ -130,14 +130,14 @@ static pawl_status status_of(const struct etcd_request *request, CURLcode code) 
 }
 
 static bool start_attempt(struct etcd *etcd, struct etcd_request *request) {
-  request->easy = curl_easy_init();
+  request->easy = pwi_curl.easy_init();
   request->endpoint = etcd->endpoint;
   request->attempts++;
   request->error[0] = '\0';
   pwi_text_clear(&request->got);
   if (request->easy) set_options(etcd, request);
-  if (request->easy && curl_multi_add_handle(etcd->multi, request->easy) == CURLM_OK) return true;
-  if (request->easy) curl_easy_cleanup(request->easy);
+  if (request->easy && pwi_curl.multi_add_handle(etcd->multi, request->easy) == CURLM_OK) return true;
+  if (request->easy) pwi_curl.easy_cleanup(request->easy);
   request->easy = NULL;
   return false;
 }
@@ -148,10 +148,10 @@ static void read_outcome(struct etcd_request *request, CURLcode code) {
     pawl_status status = status_of(request, code);
     fail(request, status, status != PAWL_TOO_LARGE && status != PAWL_NO_MEMORY);
     snprintf(request->reply.message, sizeof request->reply.message, "%s",
-             request->error[0] ? request->error : curl_easy_strerror(code));
+             request->error[0] ? request->error : pwi_curl.easy_strerror(code));
     return;
   }
-  curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &http);
+  pwi_curl.easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &http);
   pwi_etcd_read(request->ask, http, pwi_text_view(&request->got), request->got.length, &request->reply);
 }
 
@@ -209,21 +209,21 @@ static void attempt_over(struct etcd *etcd, struct etcd_request *request) {
 
 static void collect(struct etcd *etcd) {
   int left;
-  for (CURLMsg *message; (message = curl_multi_info_read(etcd->multi, &left));) {
+  for (CURLMsg *message; (message = pwi_curl.multi_info_read(etcd->multi, &left));) {
     struct etcd_request *request;
     if (message->msg != CURLMSG_DONE) continue;
     CURLcode code = message->data.result;
-    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&request);
+    pwi_curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&request);
     read_outcome(request, code);
-    curl_multi_remove_handle(etcd->multi, request->easy);
-    curl_easy_cleanup(request->easy);
+    pwi_curl.multi_remove_handle(etcd->multi, request->easy);
+    pwi_curl.easy_cleanup(request->easy);
     request->easy = NULL;
     attempt_over(etcd, request);
   }
 }
 
 static void drop(struct etcd *etcd, struct etcd_request *request) {
-  if (request->easy) curl_multi_remove_handle(etcd->multi, request->easy);
+  if (request->easy) pwi_curl.multi_remove_handle(etcd->multi, request->easy);
   remove_active(etcd, request);
   request_free(request);
 }
@@ -266,9 +266,9 @@ static void *run(void *context) {
   while (!atomic_load(&etcd->is_stopping)) {
     take_queue(etcd);
     look_at_active(etcd);
-    curl_multi_perform(etcd->multi, &running);
+    pwi_curl.multi_perform(etcd->multi, &running);
     collect(etcd);
-    curl_multi_poll(etcd->multi, NULL, 0, look_at_active(etcd), NULL); /* a failed attempt may be due again */
+    pwi_curl.multi_poll(etcd->multi, NULL, 0, look_at_active(etcd), NULL); /* a failed attempt may be due again */
   }
   return NULL;
 }
@@ -298,7 +298,7 @@ static pawl_status submit(struct pwi_meta *meta, struct etcd_request *request) {
   *etcd->queue_end = request;
   etcd->queue_end = &request->next;
   pthread_mutex_unlock(&etcd->mutex);
-  curl_multi_wakeup(etcd->multi);
+  pwi_curl.multi_wakeup(etcd->multi);
   return PAWL_OK;
 }
 
@@ -350,7 +350,7 @@ static void cancel(struct pwi_meta *meta, struct pwi_meta_call *call) {
   if (!request) return;
   call->inside = NULL;
   atomic_store(&request->is_cancelled, true);
-  curl_multi_wakeup(of(meta)->multi);
+  pwi_curl.multi_wakeup(of(meta)->multi);
 }
 
 static struct etcd_request *next_answer(struct etcd *etcd) {
@@ -386,7 +386,7 @@ void pwi_etcd_stop(struct pwi_meta *meta) {
   struct etcd *etcd = of(meta);
   if (!etcd->has_thread) return;
   atomic_store(&etcd->is_stopping, true);
-  curl_multi_wakeup(etcd->multi);
+  pwi_curl.multi_wakeup(etcd->multi);
   pthread_join(etcd->thread, NULL);
   etcd->has_thread = false;
 }
@@ -395,7 +395,7 @@ static void free_list(struct etcd *etcd, struct etcd_request *list) {
   while (list) {
     struct etcd_request *request = list;
     list = request->next;
-    if (request->easy) curl_multi_remove_handle(etcd->multi, request->easy);
+    if (request->easy) pwi_curl.multi_remove_handle(etcd->multi, request->easy);
     request_free(request);
   }
 }
@@ -406,8 +406,8 @@ static void destroy(struct pwi_meta *meta) {
   free_list(etcd, etcd->queued);
   free_list(etcd, etcd->active);
   free_list(etcd, etcd->answered);
-  if (etcd->multi) curl_multi_cleanup(etcd->multi);
-  curl_slist_free_all(etcd->headers);
+  if (etcd->multi) pwi_curl.multi_cleanup(etcd->multi);
+  pwi_curl.slist_free_all(etcd->headers);
   pthread_mutex_destroy(&etcd->mutex);
   pwi_free(etcd->authority);
   pwi_free(etcd->certificate);
@@ -424,8 +424,6 @@ static const struct pwi_meta_ops etcd_ops = {
     .turn = turn,
     .destroy = destroy,
 };
-
-static void init_curl(void) { curl_global_init(CURL_GLOBAL_DEFAULT); }
 
 static bool copy(const char *text, char **copy_out) {
   if (!text) return true;
@@ -444,8 +442,8 @@ static bool start_thread(struct etcd *etcd) {
 }
 
 pawl_status pwi_etcd_open(const struct pwi_etcd_config *config, struct pwi_meta **meta_out) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, init_curl);
+  pawl_status status = pwi_curl_load();
+  if (status) return status;
   struct etcd *etcd = pwi_alloc_zero(1, sizeof *etcd);
   if (!etcd) return PAWL_NO_MEMORY;
   etcd->meta = (struct pwi_meta){.ops = &etcd_ops, .wake = config->wake, .context = config->context};
@@ -453,9 +451,8 @@ pawl_status pwi_etcd_open(const struct pwi_etcd_config *config, struct pwi_meta 
   etcd->queue_end = &etcd->queued;
   etcd->answer_end = &etcd->answered;
   pthread_mutex_init(&etcd->mutex, NULL);
-  etcd->multi = curl_multi_init();
-  etcd->headers = curl_slist_append(NULL, "Content-Type: application/json");
-  pawl_status status = PAWL_OK;
+  etcd->multi = pwi_curl.multi_init();
+  etcd->headers = pwi_curl.slist_append(NULL, "Content-Type: application/json");
   bool copied = copy(config->authority, &etcd->authority) && copy(config->certificate, &etcd->certificate) &&
                 copy(config->private_key, &etcd->private_key);
   if (!etcd->multi || !etcd->headers || !copied) status = PAWL_NO_MEMORY;

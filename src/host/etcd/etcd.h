@@ -30,7 +30,8 @@ struct pwi_etcd_config {
   void *context;
 };
 
-/* Starts the thread; sends no request yet. PAWL_NO_MEMORY, PAWL_NODE_LIMIT (no thread). */
+/* Starts the thread; sends no request yet. PAWL_NO_MEMORY, PAWL_NODE_LIMIT (no thread), PAWL_UNSUPPORTED (libcurl cannot
+ * be loaded; see pwi_curl_problem). */
 PAWL_MUST_USE pawl_status pwi_etcd_open(const struct pwi_etcd_config *config, struct pwi_meta **meta_out);
 
 /* Ends the thread: `wake` is not called any more, and pending calls are never answered. Call it before the

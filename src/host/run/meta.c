@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "host/clock.h"
+#include "host/etcd/curl.h"
 #include "host/etcd/etcd.h"
 #include "net/net_ops.h"
 
@@ -39,7 +40,9 @@ static pawl_status open_etcd(struct pwi_run_meta *meta, const struct pwi_run_sto
   config->wake = wake;
   config->context = meta->net;
   status = pwi_etcd_open(config, &meta->etcd);
-  if (status) pwi_run_problem_set(problem, "cannot start the etcd client: %s", pawl_status_text(status));
+  if (status)
+    pwi_run_problem_set(problem, "cannot start the etcd client: %s",
+                        status == PAWL_UNSUPPORTED ? pwi_curl_problem() : pawl_status_text(status));
   return status;
 }
 
