@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "apps/bpmf/share/inside.h"
-#include "apps/common/json.h"
+#include "apps/common/frame.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "numbers of messages are sent as they are in memory"
@@ -94,41 +94,15 @@ bool bpmf_share_spec_read(const void *bytes, size_t size, struct bpmf_share_spec
   return good;
 }
 
-/* --- frames ----------------------------------------------------------------------------------------------- */
-
-/* Takes the object. */
-static char *frame_write(json_t *object, const void *bytes, size_t size, size_t *size_out) {
-  char *text = apps_json_print(object);
-  size_t length = text ? strlen(text) + 1 : 0;
-  char *frame = text ? apps_alloc(length + size) : NULL;
-  if (frame) {
-    memcpy(frame, text, length);
-    if (size > 0) memcpy(frame + length, bytes, size);
-    *size_out = length + size;
-  }
-  apps_json_free(text);
-  return frame;
-}
-
-/* NULL: it is no frame. */
-static json_t *frame_read(const void *frame, size_t size, const void **bytes_out, size_t *size_out) {
-  const char *end = size > 0 ? memchr(frame, 0, size) : NULL;
-  if (!end) return NULL;
-  size_t length = (size_t)(end - (const char *)frame);
-  *bytes_out = end + 1;
-  *size_out = size - length - 1;
-  return apps_json_parse(frame, length);
-}
-
 /* --- orders ----------------------------------------------------------------------------------------------- */
 
 char *bpmf_order_write(const struct bpmf_order *order, size_t *size_out) {
-  return frame_write(json_pack("{s:i, s:o, s:b, s:o, s:o, s:o, s:I, s:i, s:o}", "do", (int)order->what, "era",
-                               apps_json_wide(order->era), "new", (int)order->is_new, "number",
-                               apps_json_wide(order->number), "iteration", apps_json_wide(order->iteration), "measured",
-                               apps_json_wide(order->measured), "count", (json_int_t)order->count, "section",
-                               (int)order->section, "begin", apps_json_wide(order->begin)),
-                     order->bytes, order->size, size_out);
+  return apps_frame_write(json_pack("{s:i, s:o, s:b, s:o, s:o, s:o, s:I, s:i, s:o}", "do", (int)order->what, "era",
+                                    apps_json_wide(order->era), "new", (int)order->is_new, "number",
+                                    apps_json_wide(order->number), "iteration", apps_json_wide(order->iteration),
+                                    "measured", apps_json_wide(order->measured), "count", (json_int_t)order->count,
+                                    "section", (int)order->section, "begin", apps_json_wide(order->begin)),
+                          order->bytes, order->size, size_out);
 }
 
 static bool order_read(json_t *object, struct bpmf_order *order) {
@@ -153,7 +127,7 @@ static bool order_read(json_t *object, struct bpmf_order *order) {
 
 bool bpmf_order_read(const void *bytes, size_t size, struct bpmf_order *order_out) {
   struct bpmf_order order = {.bytes = NULL};
-  json_t *object = frame_read(bytes, size, &order.bytes, &order.size);
+  json_t *object = apps_frame_read(bytes, size, &order.bytes, &order.size);
   bool good = order_read(object, &order);
   json_decref(object);
   if (good) *order_out = order;
@@ -163,12 +137,13 @@ bool bpmf_order_read(const void *bytes, size_t size, struct bpmf_order *order_ou
 /* --- replies ---------------------------------------------------------------------------------------------- */
 
 char *bpmf_reply_write(const struct bpmf_reply *reply, size_t *size_out) {
-  return frame_write(json_pack("{s:o, s:I, s:o, s:[I, I], s:o, s:o, s:o, s:o}", "number", apps_json_wide(reply->number),
-                               "done", (json_int_t)reply->done, "diverged", apps_json_wide(reply->diverged), "blocks",
-                               (json_int_t)reply->first, (json_int_t)reply->end, "waited",
-                               apps_json_number(reply->waited_s), "worked", apps_json_number(reply->worked_s), "sent",
-                               apps_json_wide(reply->bytes_sent), "received", apps_json_wide(reply->bytes_received)),
-                     reply->figures, bpmf_reply_figures(reply) * sizeof *reply->figures, size_out);
+  return apps_frame_write(json_pack("{s:o, s:I, s:o, s:[I, I], s:o, s:o, s:o, s:o}", "number",
+                                    apps_json_wide(reply->number), "done", (json_int_t)reply->done, "diverged",
+                                    apps_json_wide(reply->diverged), "blocks", (json_int_t)reply->first,
+                                    (json_int_t)reply->end, "waited", apps_json_number(reply->waited_s), "worked",
+                                    apps_json_number(reply->worked_s), "sent", apps_json_wide(reply->bytes_sent),
+                                    "received", apps_json_wide(reply->bytes_received)),
+                          reply->figures, bpmf_reply_figures(reply) * sizeof *reply->figures, size_out);
 }
 
 static bool reply_read(json_t *object, struct bpmf_reply *reply) {
@@ -192,7 +167,7 @@ bool bpmf_reply_read(const void *bytes, size_t size, struct bpmf_reply *reply_ou
   struct bpmf_reply reply = {.figures = NULL};
   const void *figures = NULL;
   size_t figures_size = 0;
-  json_t *object = frame_read(bytes, size, &figures, &figures_size);
+  json_t *object = apps_frame_read(bytes, size, &figures, &figures_size);
   bool good = reply_read(object, &reply) && figures_size == bpmf_reply_figures(&reply) * sizeof *reply.figures;
   json_decref(object);
   if (good) reply.figures = apps_alloc(figures_size + 1); /* aligned, unlike the message */
