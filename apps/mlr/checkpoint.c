@@ -109,7 +109,7 @@ static pawl_status fill(FILE *file, const void *context) {
   const struct mlr_draft *draft = context;
   const struct mlr_run *run = draft->run;
   json_t *header = json_pack("{s:s, s:I, s:o, s:I, s:o}", "kind", KIND, "epoch", (json_int_t)run->epoch, "digest",
-                             apps_json_wide(mlr_rows_digest(run->rows)), "shares", (json_int_t)draft->duals.count,
+                             apps_json_wide(pawl_mlr_rows_digest(run->rows)), "shares", (json_int_t)draft->duals.count,
                              "options", make_terms(run));
   const struct apps_array arrays[] = {
       {run->model->matrix.at, mlr_matrix_size(&run->model->matrix), 8},
@@ -140,7 +140,7 @@ static pawl_status compare(struct mlr_run *run, const json_t *header, char *why)
   bool is_same = apps_terms_same(json_object_get(header, "options"), terms, text);
   json_decref(terms);
   if (!is_same) return apps_say(why, PAWL_MISMATCH, "this checkpoint belongs to another training: %s", text);
-  if (!apps_json_wide_of(json_object_get(header, "digest"), &digest) || digest != mlr_rows_digest(run->rows))
+  if (!apps_json_wide_of(json_object_get(header, "digest"), &digest) || digest != pawl_mlr_rows_digest(run->rows))
     return apps_say(why, PAWL_MISMATCH, "this checkpoint belongs to a training with other rows");
   return PAWL_OK;
 }

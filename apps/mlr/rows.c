@@ -58,7 +58,7 @@ static uint64_t hash(const void *bytes, size_t size, uint64_t seed) {
   return size ? XXH3_64bits_withSeed(bytes, size, seed) : seed;
 }
 
-uint64_t mlr_rows_digest(const struct pawl_mlr_rows *rows) {
+uint64_t pawl_mlr_rows_digest(const struct pawl_mlr_rows *rows) {
   size_t count = (size_t)rows->info.rows, features = (size_t)rows->info.features;
   uint64_t sum = hash(rows->ids, features * sizeof *rows->ids, count);
   sum = hash(rows->classes, count * sizeof *rows->classes, sum);

@@ -40,7 +40,4 @@ static inline struct mlr_row mlr_row_of(const struct pawl_mlr_rows *rows, const 
 /* The squared length of a row. */
 double mlr_row_square(struct mlr_row row);
 
-/* A hash of everything that training depends on. */
-uint64_t mlr_rows_digest(const struct pawl_mlr_rows *rows);
-
 #endif

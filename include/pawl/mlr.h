@@ -37,6 +37,7 @@
 #include <pawl/export.h>
 #include <pawl/images.h>
 #include <pawl/labels.h>
+#include <pawl/shared_matrix.h>
 #include <pawl/status.h>
 
 #ifdef __cplusplus
@@ -84,6 +85,9 @@ PAWL_API const char *pawl_mlr_rows_label(const struct pawl_mlr_rows *rows, uint3
 
 /* The ids of the features, ascending, info.features of them; valid as long as the rows. */
 PAWL_API const uint64_t *pawl_mlr_rows_ids(const struct pawl_mlr_rows *rows);
+
+/* A hash of everything that training depends on. */
+PAWL_API uint64_t pawl_mlr_rows_digest(const struct pawl_mlr_rows *rows);
 
 /* Writes a row as info.features numbers. */
 PAWL_API void pawl_mlr_rows_values(const struct pawl_mlr_rows *rows, uint64_t row, float *values_out);
@@ -182,6 +186,11 @@ struct pawl_mlr_progress {
   double rate;    /* SGD: learning rate of the last step */
   double seconds; /* since the beginning */
   double rows_per_s; /* of this epoch, training only */
+  double train_s;    /* since the beginning, training only */
+
+  /* by workers, since the beginning: see struct pawl_matrix_shared */
+  uint64_t update_bytes;
+  double work_s, wait_s;
 };
 
 struct pawl_mlr_result {
@@ -243,6 +252,31 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_mlr_train(const struct pawl_mlr_rows *ro
                                                   const struct pawl_mlr_options *options,
                                                   struct pawl_mlr_model **model_out, struct pawl_mlr_result *result_out,
                                                   char error[PAWL_MLR_TEXT]);
+
+/* --- training by workers --------------------------------------------------------------------------------- */
+
+struct pawl_session;
+
+/* As pawl_mlr_train with the method SGD, but the workers of a job make the steps, and share the weights
+ * (<pawl/shared_matrix.h>). `rows` are those of the files in `sharing`. A batch is that of all workers together. The session
+ * listens; with PAWL_MATRIX_FACTORS it is for peers only. Release `shared_out` with pawl_matrix_shared_fini after a success.
+ *
+ * Also PAWL_NODE_GONE (all workers were lost), and the errors of pawl_job_create and pawl_job_round. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_mlr_train_shared(
+    struct pawl_session *session, const struct pawl_matrix_sharing *sharing, const struct pawl_mlr_rows *rows,
+    const struct pawl_mlr_rows *test, const struct pawl_mlr_options *options, struct pawl_mlr_model **model_out,
+    struct pawl_mlr_result *result_out, struct pawl_matrix_shared *shared_out, char error[PAWL_MLR_TEXT]);
+
+/* Works for such a training until it ends. `job` NULL: "mlr". */
+PAWL_API PAWL_MUST_USE pawl_status pawl_mlr_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
+                                                 char error[PAWL_MLR_TEXT]);
+
+/* What each way of sharing would send in a step, by the pairs of some batches. The number of workers is the least of
+ * `sharing`. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_mlr_costs(const struct pawl_mlr_rows *rows,
+                                                  const struct pawl_mlr_options *options,
+                                                  const struct pawl_matrix_sharing *sharing,
+                                                  struct pawl_matrix_costs *costs_out, char error[PAWL_MLR_TEXT]);
 
 #ifdef __cplusplus
 }
