@@ -22,6 +22,8 @@ struct mlr_method {
 
 extern const struct mlr_method mlr_sgd, mlr_sdca;
 
+struct mlr_shared; /* shared.c */
+
 struct mlr_run {
   const struct mlr_method *method;
   struct pawl_mlr_options is;
@@ -37,6 +39,8 @@ struct mlr_run {
   struct mlr_duals duals; /* SDCA */
   double *squares;        /* SDCA: squared length of each row, with that of the constant */
 
+  struct mlr_shared *shared; /* NULL: this process makes all steps */
+
   uint64_t epoch; /* complete ones */
   bool is_stopping, is_measured;
   double objective, gap; /* of the last measurement; absolute */
@@ -45,6 +49,16 @@ struct mlr_run {
   struct pawl_mlr_progress progress;
   struct pawl_mlr_result result;
 };
+
+/* The whole course. The caller has set method, rows, test, error, begun_ns, resolved options and, perhaps, `shared`. */
+PAWL_MUST_USE pawl_status mlr_run_train(struct mlr_run *run, struct pawl_mlr_model **model_out,
+                                        struct pawl_mlr_result *result_out);
+
+/* Weights 0 in the features and classes of the rows, and the target that changes them. */
+PAWL_MUST_USE pawl_status mlr_run_make_model(struct mlr_run *run);
+
+/* Says that weights are not finite: PAWL_DIVERGED. */
+pawl_status mlr_run_diverged(struct mlr_run *run);
 
 /* Puts the rows into the order of an epoch. */
 void mlr_run_shuffle(struct mlr_run *run, uint64_t epoch);

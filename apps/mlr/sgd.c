@@ -10,27 +10,23 @@
 #include "apps/common/memory.h"
 #include "apps/common/model_file.h"
 #include "apps/common/random.h"
-#include "apps/mlr/run.h"
+#include "apps/mlr/sgd.h"
 #include "apps/mlr/softmax.h"
 
 #define POWER_STEPS 12 /* of the power method; the rate needs no digits */
 
-/* Memory of a pass. */
-struct sgd_batch {
-  struct mlr_row *rows;
-  double *u, *block;
-};
-
-static bool init_batch(struct sgd_batch *batch, const struct mlr_run *run) {
+pawl_status mlr_batch_init(struct mlr_batch *batch, const struct mlr_run *run) {
   size_t count = (size_t)run->is.batch, classes = run->model->about.classes;
   bool is_dense = run->rows->dense != NULL;
   batch->rows = apps_alloc_zero(count, sizeof *batch->rows);
   batch->u = apps_alloc_zero(count, classes * sizeof *batch->u);
   if (is_dense) batch->block = apps_alloc_zero(MLR_BLOCK * run->model->matrix.features + 1, sizeof *batch->block);
-  return batch->rows && batch->u && (batch->block || !is_dense);
+  if (batch->rows && batch->u && (batch->block || !is_dense)) return PAWL_OK;
+  return apps_say(run->error, PAWL_NO_MEMORY, "no memory for batches of %" PRIu64 " rows; use smaller ones",
+                  run->is.batch);
 }
 
-static void fini_batch(struct sgd_batch *batch) {
+void mlr_batch_fini(struct mlr_batch *batch) {
   apps_free(batch->rows);
   apps_free(batch->u);
   apps_free(batch->block);
@@ -75,8 +71,8 @@ static pawl_status choose_rate(struct mlr_run *run) {
   return PAWL_OK;
 }
 
-static double rate_of(const struct mlr_run *run, uint64_t epoch, uint64_t step, uint64_t steps) {
-  double done = (double)epoch + (double)step / (double)steps; /* epochs */
+double mlr_sgd_rate(const struct mlr_run *run, uint64_t epoch, uint64_t step) {
+  double done = (double)epoch + (double)step / (double)mlr_sgd_steps(run); /* epochs */
   switch (run->is.schedule) {
   case PAWL_MLR_COSINE:
     return run->is.rate * 0.5 * (1 + cos(acos(-1) * done / (double)run->is.epochs));
@@ -89,7 +85,7 @@ static double rate_of(const struct mlr_run *run, uint64_t epoch, uint64_t step, 
 
 /* --- steps ------------------------------------------------------------------------------------------------ */
 
-static void make_pairs(const struct mlr_run *run, struct sgd_batch *batch, size_t first, size_t count) {
+static void make_pairs(const struct mlr_run *run, struct mlr_batch *batch, size_t first, size_t count) {
   size_t classes = run->model->about.classes;
   for (size_t i = 0; i < count; i++) batch->rows[i] = mlr_row_of(run->rows, NULL, run->order[first + i]);
   for (size_t i = 0; i < count; i += MLR_BLOCK) {
@@ -103,22 +99,32 @@ static void make_pairs(const struct mlr_run *run, struct sgd_batch *batch, size_
   }
 }
 
-static pawl_status take_steps(struct mlr_run *run, uint64_t epoch, struct sgd_batch *batch) {
-  size_t all = (size_t)run->rows->info.rows, size = (size_t)run->is.batch, steps = (all + size - 1) / size;
+uint64_t mlr_sgd_steps(const struct mlr_run *run) { return (run->rows->info.rows + run->is.batch - 1) / run->is.batch; }
+
+size_t mlr_sgd_size(const struct mlr_run *run, uint64_t step) {
+  uint64_t left = run->rows->info.rows - step * run->is.batch;
+  return (size_t)(left < run->is.batch ? left : run->is.batch);
+}
+
+pawl_status mlr_sgd_step(struct mlr_run *run, struct mlr_batch *batch, uint64_t epoch, uint64_t step, size_t begin,
+                         size_t end) {
+  size_t first = (size_t)(step * run->is.batch) + begin;
+  double rate = run->progress.rate = mlr_sgd_rate(run, epoch, step);
+  double keep = 1 / (1 + rate * run->is.l2 / (double)run->rows->info.rows);
+  make_pairs(run, batch, first, end - begin);
+  const struct mlr_pairs pairs = {end - begin, run->model->about.classes, batch->u, batch->rows};
+  return run->target.apply(run->target.context, &pairs, keep, -keep * rate / (double)mlr_sgd_size(run, step));
+}
+
+static pawl_status take_steps(struct mlr_run *run, uint64_t epoch, struct mlr_batch *batch) {
   pawl_status status = PAWL_OK;
-  for (size_t step = 0; !status && step < steps && !mlr_run_is_stopping(run); step++) {
-    size_t first = step * size, count = all - first < size ? all - first : size;
-    double rate = run->progress.rate = rate_of(run, epoch, step, steps);
-    double keep = 1 / (1 + rate * run->is.l2 / (double)all);
-    make_pairs(run, batch, first, count);
-    const struct mlr_pairs pairs = {count, run->model->about.classes, batch->u, batch->rows};
-    status = run->target.apply(run->target.context, &pairs, keep, -keep * rate / (double)count);
-  }
+  for (uint64_t step = 0; !status && step < mlr_sgd_steps(run) && !mlr_run_is_stopping(run); step++)
+    status = mlr_sgd_step(run, batch, epoch, step, 0, mlr_sgd_size(run, step));
   mlr_matrix_settle(&run->model->matrix); /* a resumed run begins like this, too */
   return status;
 }
 
-static pawl_status begin(struct mlr_run *run) {
+pawl_status mlr_sgd_begin(struct mlr_run *run) {
   if (run->is.batch > run->rows->info.rows) run->is.batch = run->rows->info.rows;
   pawl_status status = run->is.rate > 0 ? PAWL_OK : choose_rate(run);
   run->result.rate = run->is.rate;
@@ -127,20 +133,16 @@ static pawl_status begin(struct mlr_run *run) {
 }
 
 static pawl_status pass(struct mlr_run *run, uint64_t epoch) {
-  struct sgd_batch batch = {0};
-  pawl_status status;
+  struct mlr_batch batch = {.rows = NULL};
   mlr_run_shuffle(run, epoch);
-  if (init_batch(&batch, run))
-    status = take_steps(run, epoch, &batch);
-  else
-    status = apps_say(run->error, PAWL_NO_MEMORY, "no memory for batches of %" PRIu64 " rows; use smaller ones",
-                      run->is.batch);
-  fini_batch(&batch);
+  pawl_status status = mlr_batch_init(&batch, run);
+  if (!status) status = take_steps(run, epoch, &batch);
+  mlr_batch_fini(&batch);
   return status;
 }
 
 /* The objective is convex, and curved at least as l2/2 |W|^2: it is at most |slope|^2 / (2 l2) above the optimum. */
-static pawl_status bound(struct mlr_run *run, bool is_last, double *gap_out) {
+pawl_status mlr_sgd_bound(struct mlr_run *run, bool is_last, double *gap_out) {
   const struct mlr_matrix *matrix = &run->model->matrix;
   struct mlr_matrix slope;
   *gap_out = (double)NAN;
@@ -155,4 +157,4 @@ static pawl_status bound(struct mlr_run *run, bool is_last, double *gap_out) {
   return status ? apps_say(run->error, status, "no memory for the slope of all weights") : PAWL_OK;
 }
 
-const struct mlr_method mlr_sgd = {begin, pass, bound};
+const struct mlr_method mlr_sgd = {mlr_sgd_begin, pass, mlr_sgd_bound};

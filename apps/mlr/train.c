@@ -25,7 +25,7 @@ bool mlr_run_is_stopping(struct mlr_run *run) {
 
 /* --- measuring -------------------------------------------------------------------------------------------- */
 
-static pawl_status diverged(struct mlr_run *run) {
+pawl_status mlr_run_diverged(struct mlr_run *run) {
   const char *advice = run->is.method == PAWL_MLR_SGD ? "; use a lower learning rate than" : "; use a higher l2 than";
   return apps_say(run->error, PAWL_DIVERGED, "the training diverged in epoch %" PRIu64 ": weights are not finite%s %g",
                   run->progress.epoch, advice, run->is.method == PAWL_MLR_SGD ? run->is.rate : run->is.l2);
@@ -42,7 +42,7 @@ pawl_status mlr_run_measure(struct mlr_run *run) {
   run->objective = score.loss * (double)score.judged + run->is.l2 / 2 * mlr_matrix_square(matrix);
   run->progress.objective = run->objective;
   run->progress.train_error = (double)score.wrong / (double)score.judged;
-  return isfinite(run->objective) && mlr_model_is_finite(run->model) ? PAWL_OK : diverged(run);
+  return isfinite(run->objective) && mlr_model_is_finite(run->model) ? PAWL_OK : mlr_run_diverged(run);
 }
 
 static pawl_status measure_test(struct mlr_run *run) {
@@ -88,6 +88,7 @@ static pawl_status run_epoch(struct mlr_run *run) {
     run->progress.rows_per_s = (double)run->rows->info.rows / fmax(seconds, 1e-9);
   }
   status = measure(run, is_last(run));
+  run->progress.train_s = run->result.train_s;
   if (!status && !run->is_stopping && run->is.progress) run->is.progress(run->is.context, &run->progress);
   bool is_over = is_last(run) || is_converged(run);
   if (!status && run->is.checkpoint && !run->is_stopping && (is_over || run->epoch % run->is.checkpoint_every == 0))
@@ -108,7 +109,7 @@ static pawl_status check_rows(struct mlr_run *run) {
   return PAWL_OK;
 }
 
-static pawl_status make_model(struct mlr_run *run) {
+pawl_status mlr_run_make_model(struct mlr_run *run) {
   const struct pawl_mlr_rows_info *info = &run->rows->info;
   const struct pawl_mlr_about about = {.has_bias = !run->is.no_bias,
                                        .method = run->is.method,
@@ -138,7 +139,7 @@ static pawl_status make_views(struct mlr_run *run) {
 
 static pawl_status prepare(struct mlr_run *run) {
   pawl_status status = check_rows(run);
-  if (!status) status = make_model(run);
+  if (!status) status = mlr_run_make_model(run);
   if (!status) status = make_views(run);
   if (status) return status;
   run->order = apps_alloc_zero((size_t)run->rows->info.rows, sizeof *run->order);
@@ -204,23 +205,27 @@ static void fini(struct mlr_run *run) {
   pawl_mlr_model_destroy(run->model);
 }
 
+pawl_status mlr_run_train(struct mlr_run *run, struct pawl_mlr_model **model_out, struct pawl_mlr_result *result_out) {
+  run->rate_given = run->is.rate;
+  run->progress = (struct pawl_mlr_progress){
+      .epochs = run->is.epochs, .test_error = (double)NAN, .gap = (double)NAN, .rate = (double)NAN};
+  run->result.test_loss = (double)NAN;
+  pawl_status status = prepare(run);
+  if (!status) status = train(run);
+  if (!status) {
+    *model_out = run->model;
+    *result_out = run->result;
+    run->model = NULL;
+  }
+  fini(run);
+  return status;
+}
+
 pawl_status pawl_mlr_train(const struct pawl_mlr_rows *rows, const struct pawl_mlr_rows *test,
                            const struct pawl_mlr_options *options, struct pawl_mlr_model **model_out,
                            struct pawl_mlr_result *result_out, char error[PAWL_MLR_TEXT]) {
   struct mlr_run run = {.rows = rows, .test = test, .error = error, .begun_ns = apps_now()};
   if (!mlr_options_resolve(options, &run.is, error)) return PAWL_INVALID;
-  run.rate_given = run.is.rate;
   run.method = run.is.method == PAWL_MLR_SGD ? &mlr_sgd : &mlr_sdca;
-  run.progress = (struct pawl_mlr_progress){
-      .epochs = run.is.epochs, .test_error = (double)NAN, .gap = (double)NAN, .rate = (double)NAN};
-  run.result.test_loss = (double)NAN;
-  pawl_status status = prepare(&run);
-  if (!status) status = train(&run);
-  if (!status) {
-    *model_out = run.model;
-    *result_out = run.result;
-    run.model = NULL;
-  }
-  fini(&run);
-  return status;
+  return mlr_run_train(&run, model_out, result_out);
 }

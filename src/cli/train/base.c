@@ -19,6 +19,11 @@ static const struct pwi_train_word shares[] = {
     {"none", PWI_TRAIN_SHARE_NONE}, {"servers", PWI_TRAIN_SHARE_SERVERS}, {"reduce", PWI_TRAIN_SHARE_REDUCE}, {0}};
 static const struct pwi_train_word item_shares[] = {
     {"none", PWI_TRAIN_SHARE_NONE}, {"servers", PWI_TRAIN_SHARE_SERVERS}, {"items", PWI_TRAIN_SHARE_ITEMS}, {0}};
+static const struct pwi_train_word matrix_shares[] = {{"none", PWI_TRAIN_SHARE_NONE},
+                                                      {"factors", PWI_TRAIN_SHARE_FACTORS},
+                                                      {"matrix", PWI_TRAIN_SHARE_MATRIX},
+                                                      {"auto", PWI_TRAIN_SHARE_CHOOSE},
+                                                      {0}};
 static const struct pwi_train_word modes[] = {
     {"notify-ack", PAWL_REDUCE_NOTIFY_ACK}, {"bsp", PAWL_REDUCE_BSP}, {"async", PAWL_REDUCE_ASYNC}, {0}};
 
@@ -49,6 +54,8 @@ static const struct pwi_train_choice share_choices[] = {{PWI_TRAIN_SHARE, PLACE(
                                                         {0}};
 static const struct pwi_train_choice item_choices[] = {{PWI_TRAIN_SHARE, PLACE(share), item_shares, "items or servers"},
                                                        {0}};
+static const struct pwi_train_choice matrix_choices[] = {
+    {PWI_TRAIN_SHARE, PLACE(share), matrix_shares, "factors, matrix, auto or none"}, {0}};
 
 void pwi_train_base_init(struct pwi_train_base *base, const struct pwi_command *command) {
   const char *address = getenv("PAWL_ADDRESS");
@@ -83,9 +90,10 @@ bool pwi_train_workers_read(const char *text, uint32_t *least_out, uint32_t *mos
 }
 
 const char *pwi_train_share_name(enum pwi_train_share share) {
-  if (share == PWI_TRAIN_SHARE_ITEMS) return "items";
-  for (const struct pwi_train_word *word = shares; word->name; word++)
-    if (word->value == (int)share) return word->name;
+  const struct pwi_train_word *const lists[] = {shares, item_shares, matrix_shares};
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    for (const struct pwi_train_word *word = lists[i]; word->name; word++)
+      if (word->value == (int)share) return word->name;
   return "";
 }
 
@@ -108,7 +116,10 @@ static bool read_option(struct pwi_train_base *base, int letter, const char *val
   const char *wanted =
       letter == PWI_TRAIN_WORKERS ? read_workers(base, value) : pwi_train_rules_follow(rules, base, letter, value);
   if (!wanted) wanted = pwi_train_choices_follow(choices, base, letter, value);
-  if (!wanted) wanted = pwi_train_choices_follow(base->has_items ? item_choices : share_choices, base, letter, value);
+  const struct pwi_train_choice *ways = base->has_matrix  ? matrix_choices
+                                        : base->has_items ? item_choices
+                                                          : share_choices;
+  if (!wanted) wanted = pwi_train_choices_follow(ways, base, letter, value);
   remember(base, letter);
   if (!wanted) return pwi_session_option(&base->choice, base->command, letter, value, exit_out);
   *exit_out = pwi_cli_bad_value(base->command, value, "%s", wanted);
@@ -188,6 +199,9 @@ static int check_share(const struct pwi_train_base *base) {
   if (pwi_train_base_has_peers(base) && base->has_servers)
     return pwi_cli_usage(base->command, "--share %s uses no servers; omit --servers and --replicas",
                          pwi_train_share_name(base->share));
+  if (base->has_matrix && base->graph && base->share != PWI_TRAIN_SHARE_FACTORS)
+    return pwi_cli_usage(base->command, "--graph needs --share factors");
+  if (base->has_matrix) return PWI_EXIT_OK;
   if (!reduces && base->servers_have_modes && base->graph)
     return pwi_cli_usage(base->command, "--graph needs --share reduce");
   if (!reduces && !base->servers_have_modes && (base->graph || base->has_mode))
@@ -199,7 +213,7 @@ int pwi_train_base_settle(struct pwi_train_base *base) {
   const struct pwi_command *command = base->command;
   settle_workers(base);
   settle_graph(base);
-  if (pwi_train_base_reduces(base) && !base->has_on_loss) base->on_loss = PAWL_LOSS_CONTINUE;
+  if ((pwi_train_base_reduces(base) || base->has_matrix) && !base->has_on_loss) base->on_loss = PAWL_LOSS_CONTINUE;
   int exit_code = check_share(base);
   if (exit_code != PWI_EXIT_OK) return exit_code;
   if (base->has_cluster && base->has_servers)

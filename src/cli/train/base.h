@@ -24,6 +24,9 @@ enum pwi_train_share {
   PWI_TRAIN_SHARE_SERVERS,
   PWI_TRAIN_SHARE_REDUCE,
   PWI_TRAIN_SHARE_ITEMS,
+  PWI_TRAIN_SHARE_FACTORS, /* pairs, from worker to worker */
+  PWI_TRAIN_SHARE_MATRIX,  /* a matrix, by servers */
+  PWI_TRAIN_SHARE_CHOOSE,  /* "auto": factors or matrix, by the bytes that they take */
 };
 
 struct pwi_train_base {
@@ -53,6 +56,7 @@ struct pwi_train_base {
 
   enum pwi_train_share share;
   bool has_items;    /* the method has --share items, and not --share reduce */
+  bool has_matrix;   /* the method has --share factors, matrix and auto, and no other ones */
   const char *graph; /* NULL: the default. A file has an absolute path, if that is not too long */
   char graph_path[PAWL_REDUCE_GRAPH_MAX + 1];
   enum pawl_reduce_mode mode; /* of reduce, and of pushes to servers if `servers_have_modes` */
@@ -122,10 +126,11 @@ static inline bool pwi_train_base_reduces(const struct pwi_train_base *base) {
 
 /* Whether workers share among themselves, so that no servers are needed. */
 static inline bool pwi_train_base_has_peers(const struct pwi_train_base *base) {
-  return base->share == PWI_TRAIN_SHARE_REDUCE || base->share == PWI_TRAIN_SHARE_ITEMS;
+  return base->share == PWI_TRAIN_SHARE_REDUCE || base->share == PWI_TRAIN_SHARE_ITEMS ||
+         base->share == PWI_TRAIN_SHARE_FACTORS;
 }
 
-/* The name of a way to share: "servers", "reduce", "items" or "none". */
+/* The name of a way to share, as the option has it. */
 const char *pwi_train_share_name(enum pwi_train_share share);
 
 /* Parses `N` or `MIN:MAX`. */

@@ -13,6 +13,7 @@
 #include <pawl/cnn.h>
 #include <pawl/lda.h>
 #include <pawl/linear_model.h>
+#include <pawl/mlr.h>
 
 #include "base/memory.h"
 #include "cli/role_options.h"
@@ -87,10 +88,14 @@ typedef pawl_status work_function(struct pawl_session *session, const char *job,
 static const struct app {
   const char *name;
   work_function *work;
-} apps[] = {{"linear", pawl_linear_work}, {"lda", pawl_lda_work}, {"cnn", pawl_cnn_work}, {"bpmf", pawl_bpmf_work}};
+} apps[] = {{"linear", pawl_linear_work},
+            {"lda", pawl_lda_work},
+            {"cnn", pawl_cnn_work},
+            {"bpmf", pawl_bpmf_work},
+            {"mlr", pawl_mlr_work}};
 
 _Static_assert(PAWL_LINEAR_TEXT <= TEXT_MAX && PAWL_LDA_TEXT <= TEXT_MAX && PAWL_CNN_TEXT <= TEXT_MAX &&
-                   PAWL_BPMF_TEXT <= TEXT_MAX,
+                   PAWL_BPMF_TEXT <= TEXT_MAX && PAWL_MLR_TEXT <= TEXT_MAX,
                "a sentence of each fits");
 
 static work_function *function_of(const char *spec, size_t size) {
@@ -179,7 +184,7 @@ static const struct pwi_cli_option options[] = {
      "manager)"},
     {LETTER_RACK, "rack", "LABEL", "label of the rack of this machine (default: PAWL_RACK)"},
     {LETTER_PEERS, "peers", NULL,
-     "the job shares by reduce or items ('pawl train --share reduce' or 'items'): use no servers"},
+     "the job shares by reduce, items or factors ('pawl train --share reduce', 'items' or 'factors'): use no servers"},
     PWI_SESSION_OPTIONS,
     {LETTER_READY_FD, "ready-fd", "FD", "write 'ready' to the file descriptor FD when ready"},
     {LETTER_PARENT, "parent", "PID", "end when the parent process PID has ended"},

@@ -1,6 +1,6 @@
 /* The letters of the options of `pawl train`, for the lists and for cli/train/base.c, cli/train/options.c,
  * cli/train/lda_options.c, cli/train/cnn_options.c, cli/train/bpmf/options.c, cli/train/multiclass/options.c,
- * cli/train/sparse_coding/options.c and cli/train/metric/options.c. */
+ * cli/train/sparse_coding/options.c, cli/train/metric/options.c and cli/train/matrix/share.c. */
 #ifndef PWI_CLI_TRAIN_LETTERS_H
 #define PWI_CLI_TRAIN_LETTERS_H
 
@@ -76,6 +76,7 @@ enum pwi_train_letter {
   PWI_TRAIN_SCHEDULE,
   PWI_TRAIN_SHARE,
   PWI_TRAIN_GRAPH,
+  PWI_TRAIN_FORWARD,
   PWI_TRAIN_MODE,
   PWI_TRAIN_AVERAGE,
   PWI_TRAIN_RANK,

@@ -22,11 +22,14 @@ void pwi_train_multiclass_line(const struct pawl_mlr_progress *is, char text_out
 }
 
 json_t *pwi_train_multiclass_json(const struct pawl_mlr_progress *is) {
-  return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "epoch", (json_int_t)is->epoch, "epochs",
-                   (json_int_t)is->epochs, "objective", pwi_train_json_number(is->objective), "gap",
+  return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o}", "epoch", (json_int_t)is->epoch,
+                   "epochs", (json_int_t)is->epochs, "objective", pwi_train_json_number(is->objective), "gap",
                    pwi_train_json_number(is->gap), "train_error", pwi_train_json_number(is->train_error), "test_error",
                    pwi_train_json_number(is->test_error), "rate", pwi_train_json_number(is->rate), "seconds",
-                   pwi_train_json_number(is->seconds), "rows_per_s", pwi_train_json_number(is->rows_per_s));
+                   pwi_train_json_number(is->seconds), "rows_per_s", pwi_train_json_number(is->rows_per_s),
+                   "train_seconds", pwi_train_json_number(is->train_s), "update_bytes", (json_int_t)is->update_bytes,
+                   "work_seconds", pwi_train_json_number(is->work_s), "wait_seconds",
+                   pwi_train_json_number(is->wait_s));
 }
 
 /* --- the result --------------------------------------------------------------------------------------------------- */
@@ -68,6 +71,7 @@ static void add_more(const struct pwi_train_multiclass_end *end, json_t *object)
 int pwi_train_multiclass_end_json(const struct pwi_train_multiclass_end *end) {
   json_t *object = describe(end);
   if (object) add_more(end, object);
+  if (object && end->shared) pwi_train_matrix_json(&end->options->matrix, &end->options->base, end->shared, object);
   return pwi_train_json_write(stdout, object) ? PWI_EXIT_OK
                                               : pwi_cli_failure(end->options->base.command, "cannot print the result");
 }
@@ -101,6 +105,7 @@ void pwi_train_multiclass_end_print(const struct pwi_train_multiclass_end *end) 
     printf("  %-12s %.4g at first, batches of %" PRIu64 " rows\n", "rate", result->rate, result->batch);
   printf("  %-12s %s: %s training, %s rows/s\n", "time", pwi_train_time(end->seconds, whole),
          pwi_train_time(result->train_s, training), pwi_train_short(result->rows_per_s, speed));
+  if (end->shared) pwi_train_matrix_print(&end->options->base, end->shared);
   printf("  %-12s %s%s\n", "model", end->output, end->options->base.output ? "" : " (choose another name with -o)");
   printf("\nnext:  pawl predict");
   pwi_train_word_print(end->output);

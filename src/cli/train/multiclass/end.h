@@ -11,7 +11,8 @@ struct pwi_train_multiclass_end {
   const struct pwi_train_multiclass_options *options;
   const struct pawl_mlr_model *model;
   const struct pawl_mlr_result *result;
-  const char *output; /* path of the model */
+  const struct pawl_matrix_shared *shared; /* NULL: this process made all steps */
+  const char *output;                      /* path of the model */
   struct pawl_mlr_rows_info read;
   double seconds; /* since the start of the command */
 };

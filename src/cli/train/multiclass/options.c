@@ -29,13 +29,14 @@ const struct pwi_cli_option pwi_train_multiclass_list[] = {
     {PWI_TRAIN_EPOCHS, "epochs", "N", "number of passes over the rows; sdca: at most (default: sdca 1000, sgd 20)"},
     {PWI_TRAIN_TOLERANCE, "tolerance", "X",
      "stop when the objective is proved to be at most this share above the optimum (default: sdca 1e-3, sgd none)"},
-    {PWI_TRAIN_BATCH, "batch", "N", "sgd: number of rows in a step (default: 64)"},
+    {PWI_TRAIN_BATCH, "batch", "N", "sgd: number of rows in a step, of all workers together (default: 64)"},
     {PWI_TRAIN_RATE, "rate", "X", "sgd: learning rate of the first step (default: chosen from the rows)"},
     {PWI_TRAIN_SCHEDULE, "schedule", "NAME",
      "sgd: how the learning rate falls: cosine (default), along half a cosine wave to 0, inverse or constant"},
     {PWI_TRAIN_SEED, "seed", "N", "seed of the order of rows (default: 1)"},
     {PWI_TRAIN_THREADS, "threads", "N",
      "number of threads that read and measure (default: one for each processor); the model does not depend on it"},
+    PWI_TRAIN_MATRIX_PLACE,
     PWI_CLI_HEADING("state and output"),
     {PWI_TRAIN_CHECKPOINT, "checkpoint", "FILE",
      "save the state to FILE (default with --checkpoint-every or --resume: MODEL.checkpoint)"},
@@ -89,6 +90,8 @@ static const char *read_format(struct pwi_train_multiclass_options *options, con
 
 static const char *read_other(void *context, int letter, const char *value) {
   struct pwi_train_multiclass_options *options = context;
+  const char *wanted = pwi_train_matrix_read(&options->matrix, letter, value);
+  if (wanted) return wanted;
   if (letter == PWI_TRAIN_CHECKPOINT_EVERY) options->has_checkpoints = true;
   options->has_row_options |= letter == PWI_TRAIN_LABEL || letter == PWI_TRAIN_SEPARATOR ||
                               letter == PWI_TRAIN_HASH_BITS || letter == PWI_TRAIN_BINARY ||
@@ -102,25 +105,23 @@ bool pwi_train_multiclass_has_images(const struct pwi_train_multiclass_options *
   return pwi_image_files_are_meant(options->base.data[0], options->reading.format, options->image_format);
 }
 
-static int check(const struct pwi_train_multiclass_options *options) {
+static int check(struct pwi_train_multiclass_options *options) {
   const struct pwi_command *command = options->base.command;
   struct pawl_mlr_options mlr = options->mlr;
   char error[PAWL_MLR_TEXT];
-  if (options->base.is_launched && options->base.ranks.size > 1)
-    return pwi_cli_usage(command, "multiclass models are trained in one process; start it without %s",
-                         options->base.ranks.launcher);
   if (options->base.resume) mlr.checkpoint = "beside the model"; /* settled later */
   if (!pawl_mlr_check(&mlr, error)) return pwi_cli_usage(command, "%s", error);
   if (pwi_train_multiclass_has_images(options) && options->has_row_options)
     return pwi_cli_usage(command, "the files are images; --label, --separator, --hash-bits, --binary, --unit-rows, "
                                   "--skip-bad and formats of rows do not apply to them");
-  return PWI_EXIT_OK;
+  return pwi_train_matrix_settle(&options->matrix, &options->base);
 }
 
 bool pwi_train_multiclass_options_read(struct pwi_train_multiclass_options *options, const struct pwi_command *command,
                                        int argc, char **argv, int *exit_out) {
   *options = (struct pwi_train_multiclass_options){.has_checkpoints = false};
   pwi_train_base_init(&options->base, command);
+  options->base.has_matrix = true;
   pawl_mlr_options_init(&options->mlr);
   pawl_data_options_init(&options->reading);
   if (!pwi_train_base_read(&options->base, rules, read_other, argc, argv, exit_out)) return false;

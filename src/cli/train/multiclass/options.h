@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/train/base.h"
+#include "cli/train/matrix/share.h"
 #include "cli/train/rules.h"
 
 struct pwi_train_multiclass_options {
@@ -16,6 +17,7 @@ struct pwi_train_multiclass_options {
   bool has_row_options;                 /* an option was given that images do not have */
   bool has_checkpoints;                 /* --checkpoint-every was given */
   struct pwi_train_files_given test;
+  struct pwi_train_matrix matrix;
 };
 
 /* The options, for --help and parsing. */
