@@ -34,7 +34,7 @@
  * between two living members is made again, and nothing is lost.
  *
  * JOINING. A member that joins the group waits in its first call until all others have called pawl_collective_renew.
- * They go on without it until then. `members` of the state shows that somebody waits.
+ * They go on without it until then. `members` of the state shows that a member waits.
  *
  * TIME LIMITS. After PAWL_TIMED_OUT the operation is not over. Repeat the call with the same arguments to go on, or
  * give it up with pawl_collective_renew or pawl_collective_close. The buffers are touched only while a call is under

@@ -31,7 +31,7 @@
  * returns a mixture of two versions. Consumers may miss versions: a later one replaces an earlier one.
  *
  * MEMBERSHIP. When a producer leaves the group, is declared dead or closes the context, its consumers keep the
- * versions that they have; whatever the lost producer still writes reaches nobody. A get that these versions do not
+ * versions that they have; no consumer reads what the lost producer still writes. A get that these versions do not
  * satisfy returns PAWL_NODE_GONE when its time is over. A member that joins later and produces the same keys takes the
  * place of the lost producer: from then on consumers see its versions only, which may begin at any clock. While a
  * producer lives, a later member that produces one of its keys is refused.
@@ -121,7 +121,7 @@ static inline void pawl_items_options_init(struct pawl_items_options *options) {
  * PAWL_MISMATCH     another member has another size, count or option; pawl_error_text names it
  * PAWL_EXISTS       another member produces one of the keys; pawl_error_text names both. Or this session has a context
  *                   of that name open in the group
- * PAWL_NOT_FOUND    nobody produces a key that this member consumes; pawl_error_text names it. While the group lacks a
+ * PAWL_NOT_FOUND    no member produces a key that this member consumes; pawl_error_text names it. While the group lacks a
  *                   member, or one has closed the context, its keys may find another producer: then this is returned
  *                   at the deadline, and otherwise at once
  * PAWL_TIMED_OUT    the group is not complete, or a member has not opened the context; pawl_error_text names it

@@ -131,7 +131,7 @@ static inline void pawl_lapser_options_init(struct pawl_lapser_options *options)
  *   PAWL_OUT_OF_SPAN  a key is too high
  *   PAWL_EXISTS       another member produces one of the keys, or this member has a context of that name open
  *   PAWL_MISMATCH     another member has another size or variant
- *   PAWL_NOT_FOUND    nobody produces a key that this member consumes
+ *   PAWL_NOT_FOUND    no process produces a key that this member consumes
  *   PAWL_TIMED_OUT    a member is missing
  * and the failures of pawl_lapser_join and pawl_items_open. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_lapser_open(const struct pawl_lapser_options *options, uint64_t items,
