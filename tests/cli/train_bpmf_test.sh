@@ -152,7 +152,7 @@ expect 0 "$pawl" train bpmf train.csv --test test.csv --rank 4 --iterations 3000
 said '"why":"iterations","iterations":3000,'
 cmp -s whole.model killed.model || fail 'a resumed run gives another model'
 
-# --- bad input ---------------------------------------------------------------------------------------------------------------------
+# --- files that cannot be written --------------------------------------------------------------------------------------------------
 
 # refuses CODE TEXT ARGUMENT…: the exit code and the message; no model is written.
 refuses() {
@@ -164,6 +164,50 @@ refuses() {
   complained "$text"
   [ ! -e no.model ] || fail "'$*' writes a model"
 }
+
+# They are found before the first iteration, and no file is destroyed.
+refuses 1 'cannot write the log /nonexistent/log: No such file' train bpmf train.csv --log /nonexistent/log -o no.model --quiet
+refuses 1 'cannot write the log \.: Is a directory' train bpmf train.csv --log . -o no.model
+refuses 1 'cannot write the checkpoint to /nonexistent/' train bpmf train.csv --checkpoint /nonexistent/state -o no.model
+cp train.csv data.model
+cp train.csv kept.csv
+refuses 2 'the model would replace the data in data.model' train bpmf data.model
+refuses 2 'the log would replace the data in ./train.csv' train bpmf train.csv --log ./train.csv -o no.model
+refuses 2 'the model and the checkpoint cannot both be no.model' train bpmf train.csv --checkpoint no.model -o no.model
+refuses 2 'the checkpoint and the log cannot both be x' train bpmf train.csv --checkpoint x --log x -o no.model
+cmp -s train.csv kept.csv && cmp -s data.model kept.csv || fail 'data were replaced'
+expect 0 "$pawl" train bpmf train.csv --log /nonexistent/log --help
+if [ -w /dev/full ]; then
+  refuses 1 'cannot write /dev/full: No space left' train bpmf train.csv --checkpoint /dev/full -o no.model
+  # shellcheck disable=SC2086
+  expect 0 "$pawl" train bpmf train.csv --log /dev/full $short -o logged.model
+  complained 'stopped writing the log /dev/full'
+fi
+
+# A disk that is full later does not end the training. A limit for files stands for it: a checkpoint is first 10,000 bytes
+# and then 14,500 and more, the model 12,400.
+cat >limited.py <<'END'
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (13400, 13400))
+os.execv(sys.argv[1], sys.argv[1:])
+END
+expect 1 python3 limited.py "$pawl" train bpmf train.csv --test test.csv --rank 16 --iterations 40 --burn-in 10 --keep 2 \
+  -o full.model --checkpoint full.state
+complained 'cannot write full.state: File too large; training goes on without a new checkpoint'
+complained 'full.state: File too large; the model was saved to full.model, but --resume cannot go on from it'
+expect 0 "$pawl" predict full.model test.csv
+
+# Ratings that nothing can learn: the model is written, and the exit code tells what it is worth.
+awk -F, 'BEGIN { OFS = ","; srand(7) } NR > 1 { $3 = 1 + int(9 * rand()) / 2 } { print }' all.csv >noise.csv
+# shellcheck disable=SC2086
+expect 3 "$pawl" train bpmf noise.csv --test-split 0.3 $short -o noise.model
+said '^NO BETTER THAN GUESSING after 30 iterations$'
+complained 'noise.model is NO BETTER THAN GUESSING the mean rating, whose test RMSE is [0-9.]*; try more ratings'
+# shellcheck disable=SC2086
+expect 3 "$pawl" train bpmf noise.csv --test-split 0.3 $short -o noise.model --json
+said '"why":"guessing","iterations":30,'
+
+# --- bad input ---------------------------------------------------------------------------------------------------------------------
 
 (cat train.csv; echo '1,x,nan'; echo 'broken') >bad.csv
 lines=$(wc -l <train.csv)

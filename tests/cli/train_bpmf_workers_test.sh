@@ -11,7 +11,8 @@ set -eu
 python3 - <<'END'
 import random
 random.seed(3)
-rows = [(u, i, random.randrange(1, 11) / 2) for u in range(120) for i in range(80) if random.random() < 0.3 or u == 0]
+rows = [(u, i, (3 if u % 2 == i % 2 else 0) + random.randrange(1, 5) / 2)
+        for u in range(120) for i in range(80) if random.random() < 0.3 or u == 0]
 random.shuffle(rows)
 for name, part in (('train', rows[300:]), ('test', rows[:300])):
     open(name + '.tsv', 'w').write(''.join(f'u{u}\ti{i}\t{r}\n' for u, i, r in part))

@@ -144,7 +144,10 @@ bool pwi_train_base_read(struct pwi_train_base *base, const struct pwi_train_rul
   }
   base->data = (const char *const *)argv + args.rest;
   base->data_count = (size_t)(argc - args.rest);
-  return true;
+  bool is_follower = base->is_launched && base->ranks.rank > 0;
+  int logged = base->log && !is_follower ? pwi_train_path_log(base->command, base->log) : PWI_EXIT_OK;
+  if (logged != PWI_EXIT_OK) *exit_out = logged;
+  return logged == PWI_EXIT_OK;
 }
 
 /* --- what was left open ------------------------------------------------------------------------------------------- */

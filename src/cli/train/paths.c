@@ -86,30 +86,51 @@ int pwi_train_path_data(const struct pwi_command *command, const char *const *pa
   return pwi_cli_failure(command, "%s", *text ? text : pawl_status_text(status));
 }
 
-/* Creates and removes a file beside the model. Detects names that are too long, a lack of inodes, and
+/* Creates and removes a file beside `output`. Detects names that are too long, a lack of inodes, and
  * quotas. */
-static int try_draft(const struct pwi_command *command, const char *output) {
+static int try_draft(const struct pwi_command *command, const char *what, const char *output) {
   char draft[PATH_MAX + 32];
   struct stat about;
   if (stat(output, &about) == 0 && !S_ISREG(about.st_mode)) return PWI_EXIT_OK; /* /dev/null is written in place */
   snprintf(draft, sizeof draft, "%s.new-%ld", output, (long)getpid());
   int file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (file < 0) return pwi_cli_failure(command, "cannot write the model to %s: %s", output, strerror(errno));
+  if (file < 0) return pwi_cli_failure(command, "cannot write the %s to %s: %s", what, output, strerror(errno));
   close(file);
   unlink(draft);
   return PWI_EXIT_OK;
 }
 
-int pwi_train_path_output(const struct pwi_command *command, const char *output) {
+static int try_output(const struct pwi_command *command, const char *what, const char *output) {
   const char *base = pwi_train_path_base(output);
   struct stat about;
   char folder[PATH_MAX] = ".";
   if (base != output) snprintf(folder, sizeof folder, "%.*s", (int)(base - output), output);
   if (!*base || (stat(output, &about) == 0 && S_ISDIR(about.st_mode)))
-    return pwi_cli_failure(command, "cannot write the model to %s: it is a folder", output);
+    return pwi_cli_failure(command, "cannot write the %s to %s: it is a folder", what, output);
   if (access(folder, W_OK | X_OK) != 0)
-    return pwi_cli_failure(command, "cannot write the model to %s: %s", folder, strerror(errno));
-  return try_draft(command, output);
+    return pwi_cli_failure(command, "cannot write the %s to %s: %s", what, folder, strerror(errno));
+  return try_draft(command, what, output);
+}
+
+int pwi_train_path_output(const struct pwi_command *command, const char *output) {
+  return try_output(command, "model", output);
+}
+
+/* Whatever is no regular file is not opened here: a pipe would tell its reader that the log has ended. */
+static bool can_log(const char *path) {
+  struct stat about;
+  bool exists = stat(path, &about) == 0;
+  errno = exists && S_ISDIR(about.st_mode) ? EISDIR : 0;
+  if (exists && !S_ISREG(about.st_mode)) return errno == 0 && access(path, W_OK) == 0;
+  int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) return false;
+  close(file);
+  if (!exists) unlink(path);
+  return true;
+}
+
+int pwi_train_path_log(const struct pwi_command *command, const char *path) {
+  return can_log(path) ? PWI_EXIT_OK : pwi_cli_failure(command, "cannot write the log %s: %s", path, strerror(errno));
 }
 
 int pwi_train_path_folder(const struct pwi_command *command, const char *path) {
@@ -121,6 +142,31 @@ int pwi_train_path_folder(const struct pwi_command *command, const char *path) {
 
 /* --- the files that a run of this process alone writes ------------------------------------------------------------ */
 
+static bool is_same_file(const char *one, const char *other) {
+  struct stat a, b;
+  if (strcmp(one, other) == 0) return stat(one, &a) != 0 || S_ISREG(a.st_mode);
+  return stat(one, &a) == 0 && stat(other, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
+/* No file that is written may be one of the others, or replace the data. */
+static int check_apart(const struct pwi_train_base *base, const char *output, const char *checkpoint) {
+  const struct {
+    const char *what, *path;
+  } files[] = {{"model", output}, {"checkpoint", checkpoint}, {"log", base->log}};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    for (size_t j = 0; files[i].path && j < i; j++)
+      if (files[j].path && is_same_file(files[i].path, files[j].path))
+        return pwi_cli_usage(base->command, "the %s and the %s cannot both be %s", files[j].what, files[i].what,
+                             files[i].path);
+    for (size_t j = 0; files[i].path && j < base->data_count; j++)
+      if (is_same_file(files[i].path, base->data[j]))
+        return pwi_cli_usage(base->command, "the %s would replace the data in %s; choose another name", files[i].what,
+                             files[i].path);
+  }
+  return PWI_EXIT_OK;
+}
+
 int pwi_train_names_init(struct pwi_train_names *names, const struct pwi_train_base *base, bool has_checkpoints,
                          const char **checkpoint) {
   names->output = base->output ? pwi_copy_string(base->output) : pwi_train_path_beside(base->data[0], ".model");
@@ -129,8 +175,9 @@ int pwi_train_names_init(struct pwi_train_names *names, const struct pwi_train_b
   if (size < 0 || (size_t)size >= sizeof names->checkpoint)
     return pwi_cli_failure(base->command, "the name of the model is too long");
   if (!*checkpoint && (base->resume || has_checkpoints)) *checkpoint = names->checkpoint;
-  int exit_code = pwi_train_path_output(base->command, names->output);
-  return exit_code == PWI_EXIT_OK && *checkpoint ? pwi_train_path_output(base->command, *checkpoint) : exit_code;
+  int exit_code = check_apart(base, names->output, *checkpoint);
+  if (exit_code == PWI_EXIT_OK) exit_code = try_output(base->command, "model", names->output);
+  return exit_code == PWI_EXIT_OK && *checkpoint ? try_output(base->command, "checkpoint", *checkpoint) : exit_code;
 }
 
 void pwi_train_names_fini(struct pwi_train_names *names) { pwi_free(names->output); }

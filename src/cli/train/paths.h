@@ -31,6 +31,9 @@ int pwi_train_path_data(const struct pwi_command *command, const char *const *pa
 /* Checks that a model can be written to a path, so that a long run does not end without a model. */
 int pwi_train_path_output(const struct pwi_command *command, const char *output);
 
+/* Checks that a log can be written to a path. Changes no file. */
+int pwi_train_path_log(const struct pwi_command *command, const char *path);
+
 /* Creates a folder if it does not exist. */
 int pwi_train_path_folder(const struct pwi_command *command, const char *path);
 
