@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "apps/bpmf/options.h"
@@ -84,11 +85,15 @@ static void report(struct bpmf_run *run, uint64_t iteration, const struct bpmf_f
   if (run->is.progress) run->is.progress(run->is.context, progress);
 }
 
+/* A checkpoint that cannot be written, because the disk is full, does not end the training: the next one may succeed. */
 static pawl_status save(struct bpmf_run *run) {
   uint64_t iteration = run->sampler.iteration;
   pawl_status status = run->way->save(run);
   if (status || run->sampler.iteration != iteration || !run->is.checkpoint) return status;
-  return bpmf_checkpoint_write(run);
+  run->result.unsaved[0] = '\0';
+  if (bpmf_checkpoint_write(run)) snprintf(run->result.unsaved, sizeof run->result.unsaved, "%s", run->error);
+  run->error[0] = '\0';
+  return PAWL_OK;
 }
 
 /* After some iterations the run keeps a sample and saves its state if they are due. If a worker is lost meanwhile, the way
@@ -119,6 +124,8 @@ static pawl_status iterate(struct bpmf_run *run) {
 static double alpha_of(const struct bpmf_run *run) {
   return run->is.alpha > 0 ? run->is.alpha : 2 / (run->data.scale * run->data.scale);
 }
+
+#define GUESSES_MIN 30 /* fewer test ratings prove nothing */
 
 /* The error of the mean rating as the prediction of everything: a model that is no better has learned nothing. */
 static double plain_rmse(const struct bpmf_data *data) {
@@ -165,7 +172,9 @@ static pawl_status prepare(struct bpmf_run *run, const struct pawl_ratings *rati
     return apps_say(run->error, PAWL_NO_MEMORY, "no memory for rows of rank %" PRIu32, run->is.rank);
   status = make_model(run);
   if (!status && run->is.resume) status = bpmf_checkpoint_read(run);
-  return status ? status : run->way->begin(run);
+  if (!status) status = run->way->begin(run);
+  bool is_new = !run->is.resume && run->is.checkpoint; /* a file that cannot be written is found before the work */
+  return !status && is_new ? bpmf_checkpoint_write(run) : status;
 }
 
 static void conclude(struct bpmf_run *run) {
@@ -173,13 +182,14 @@ static void conclude(struct bpmf_run *run) {
   struct pawl_bpmf_about *about = &run->model->about;
   const struct pawl_bpmf_progress *progress = &run->progress;
   result->iterations = about->iterations = run->sampler.iteration;
-  result->why = result->iterations == run->is.iterations ? "iterations" : "interrupted";
   result->samples = run->tests.samples;
   result->train_rmse = progress->train_rmse;
   result->test_rmse = progress->test_rmse;
   result->mean_train_rmse = about->train_rmse = progress->mean_train_rmse;
   result->mean_test_rmse = about->test_rmse = progress->mean_test_rmse;
   result->plain_test_rmse = plain_rmse(&run->data);
+  bool is_guessing = run->data.test_count >= GUESSES_MIN && result->mean_test_rmse >= result->plain_test_rmse;
+  result->why = result->iterations < run->is.iterations ? "interrupted" : is_guessing ? "guessing" : "iterations";
   result->test_ratings = run->data.test_count;
   result->test_unknown = run->data.test_unknown;
   memcpy(result->first_unknown, run->data.first_unknown, sizeof result->first_unknown);
@@ -215,7 +225,8 @@ pawl_status bpmf_run_train(struct bpmf_run *run, const struct pawl_ratings *rati
                                               .train_rmse = (double)NAN,
                                               .test_rmse = (double)NAN,
                                               .mean_train_rmse = (double)NAN,
-                                              .mean_test_rmse = (double)NAN};
+                                              .mean_test_rmse = (double)NAN,
+                                              .unsaved = run->result.unsaved};
   pawl_status status = prepare(run, ratings, test);
   if (!status) status = train(run);
   if (!status) {

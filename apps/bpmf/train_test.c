@@ -1,5 +1,7 @@
 /* Trainings: errors near the noise, the same samples with any number of threads and after an interruption, and input
  * at the edges. */
+#include <sys/stat.h>
+
 #include <pawl/bpmf.h>
 
 #include "apps/bpmf/model.h"
@@ -184,6 +186,47 @@ static void test_a_resumed_training_gives_the_same_model(void **state) {
     assert_same_model(whole, resumed);
     pawl_bpmf_model_destroy(resumed);
   }
+  pawl_bpmf_model_destroy(whole);
+  pawl_ratings_destroy(ratings);
+}
+
+/* The folder of the checkpoints goes away during iteration 3 and comes back during iteration `back`. */
+struct absence {
+  uint64_t back, unsaved; /* iterations that knew of a checkpoint that was not written */
+  char here[300], away[300];
+};
+
+static void take_away(void *context, const struct pawl_bpmf_progress *progress) {
+  struct absence *absence = context;
+  if (progress->iteration == 3) assert_int_equal(rename(absence->here, absence->away), 0);
+  if (progress->iteration == absence->back) assert_int_equal(rename(absence->away, absence->here), 0);
+  if (*progress->unsaved) absence->unsaved++;
+}
+
+static void test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(void **state) {
+  (void)state;
+  struct pawl_ratings *ratings = low_rank_ratings(usual);
+  struct pawl_bpmf_options options = short_options(3, 12);
+  struct pawl_bpmf_result result;
+  struct absence absence = {.back = 7};
+  snprintf(absence.here, sizeof absence.here, "%s", path_of("here"));
+  snprintf(absence.away, sizeof absence.away, "%s", path_of("away"));
+  assert_int_equal(mkdir(absence.here, 0700), 0);
+  options.checkpoint = path_of("here/state");
+  options.checkpoint_every = 2;
+  struct pawl_bpmf_model *whole = trained(ratings, NULL, &options, NULL);
+  options.progress = take_away;
+  options.context = &absence;
+  struct pawl_bpmf_model *model = trained(ratings, NULL, &options, &result);
+  assert_same_model(whole, model);
+  assert_int_equal(absence.unsaved, 4); /* 5, 6, 7, 8: those of 4 and 6 failed */
+  assert_string_equal(result.unsaved, "");
+  pawl_bpmf_model_destroy(model);
+  absence.back = 0;
+  model = trained(ratings, NULL, &options, &result);
+  assert_same_model(whole, model);
+  assert_non_null(strstr(result.unsaved, "here/state: No such file"));
+  pawl_bpmf_model_destroy(model);
   pawl_bpmf_model_destroy(whole);
   pawl_ratings_destroy(ratings);
 }
@@ -431,13 +474,14 @@ static void test_without_memory_nothing_is_left_behind(void **state) {
   uint64_t live = pwi_memory_counts().live, n = 0;
   options.test_share = 0.2;
   options.checkpoint = path_of("memory");
-  for (pawl_status status = PAWL_NO_MEMORY; status; n++) {
+  for (bool has_failed = true; has_failed; n++) {
     struct pawl_bpmf_model *model = NULL;
     struct pawl_bpmf_result result;
     char error[PAWL_BPMF_TEXT] = "";
     pwi_memory_fail_after(n);
-    status = pawl_bpmf_train(ratings, NULL, &options, &model, &result, error);
-    int has_failed = pwi_memory_fail_cancel();
+    pawl_status status = pawl_bpmf_train(ratings, NULL, &options, &model, &result, error);
+    has_failed = pwi_memory_fail_cancel();
+    /* A checkpoint goes without syncing its folder, and the training without the last checkpoint. */
     assert_true(status == PAWL_OK || (has_failed && status == PAWL_NO_MEMORY && !model && error[0]));
     pawl_bpmf_model_destroy(model);
     assert_int_equal(pwi_memory_counts().live, live);
@@ -452,6 +496,7 @@ int main(void) {
       cmocka_unit_test(test_ratings_of_every_size_are_learned_equally_well),
       cmocka_unit_test(test_samples_do_not_depend_on_the_number_of_threads),
       cmocka_unit_test(test_a_resumed_training_gives_the_same_model),
+      cmocka_unit_test(test_a_checkpoint_that_cannot_be_written_does_not_end_the_training),
       cmocka_unit_test(test_a_checkpoint_of_other_options_or_ratings_is_refused),
       cmocka_unit_test(test_a_training_stopped_during_the_burn_in_has_a_model),
       cmocka_unit_test(test_few_users_and_items_suffice),

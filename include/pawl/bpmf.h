@@ -119,17 +119,19 @@ struct pawl_bpmf_progress {
   double mean_train_rmse, mean_test_rmse; /* of the mean prediction of all samples so far; NAN before the first */
   double seconds;                         /* since the beginning */
   double ratings_per_s;                   /* of this iteration, without measuring */
+  const char *unsaved; /* why the last checkpoint that was due could not be written; "": it was, or none was due */
 };
 
 struct pawl_bpmf_result {
-  const char *why;                                               /* "iterations", "interrupted" */
-  uint64_t iterations;                                           /* complete ones, with those before a checkpoint */
-  uint64_t samples;                                              /* iterations after the burn-in */
+  const char *why;     /* "iterations"; "interrupted"; "guessing": mean_test_rmse is no better than plain_test_rmse */
+  uint64_t iterations; /* complete ones, with those before a checkpoint */
+  uint64_t samples;    /* iterations after the burn-in */
   double train_rmse, test_rmse, mean_train_rmse, mean_test_rmse; /* as in the last progress */
   double plain_test_rmse; /* of the mean training rating as the prediction of all test ratings; NAN: there are none */
   uint64_t test_ratings;  /* that were predicted */
   uint64_t test_unknown;  /* test ratings that were left out: their user or item has no training rating */
   char first_unknown[PAWL_BPMF_TEXT]; /* the first of them, as `file:line: problem`; "" if there is none */
+  char unsaved[PAWL_BPMF_TEXT];       /* why the last checkpoint could not be written; "": it was, or there is none */
   uint64_t resumed;                   /* iterations that the checkpoint had */
   uint32_t threads;                   /* as they were used */
   const char *kernel;                 /* name of the arithmetic that was used, for measurements */

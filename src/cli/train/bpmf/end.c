@@ -113,8 +113,10 @@ void pwi_train_bpmf_end_print(const struct pwi_train_bpmf_end *end) {
   struct pawl_bpmf_about about;
   char whole[32], sampling[32], speed[32];
   pawl_bpmf_model_about(end->model, &about);
-  printf("%s after %" PRIu64 " iteration%s\n", strcmp(result->why, "iterations") == 0 ? "done" : result->why,
-         result->iterations, result->iterations == 1 ? "" : "s");
+  const char *how = strcmp(result->why, "iterations") == 0 ? "done"
+                    : strcmp(result->why, "guessing") == 0 ? "NO BETTER THAN GUESSING"
+                                                           : result->why;
+  printf("%s after %" PRIu64 " iteration%s\n", how, result->iterations, result->iterations == 1 ? "" : "s");
   printf("  %-12s rank %" PRIu32 " for %" PRIu32 " users and %" PRIu32 " items; %" PRIu32 " of %" PRIu64
          " samples kept\n",
          "rows", about.rank, about.users, about.items, about.samples, result->samples);
@@ -122,9 +124,6 @@ void pwi_train_bpmf_end_print(const struct pwi_train_bpmf_end *end) {
   print_rmse("test RMSE", result->mean_test_rmse, result->test_rmse, about.test_ratings);
   if (!isnan(result->plain_test_rmse))
     printf("  %-12s %.5f, if the mean rating %.5g is the prediction of all\n", "", result->plain_test_rmse, about.mean);
-  if (result->mean_test_rmse >= result->plain_test_rmse)
-    printf("  %-12s The model predicts no better than the mean rating: try more ratings, a lower --rank or --alpha\n",
-           "");
   printf("  %-12s %s: %s sampling with %" PRIu32 " thread%s, %s ratings/s\n", "time",
          pwi_train_time(end->seconds, whole), pwi_train_time(result->sample_s, sampling), result->threads,
          result->threads == 1 ? "" : "s", pwi_train_short(result->ratings_per_s, speed));
