@@ -212,4 +212,9 @@ static inline size_t bpmf_sums_place(const struct bpmf_sampler *sampler, int sid
   return (size_t)(clock % 2) * all + (side == BPMF_ITEMS ? users : 0) + block;
 }
 
+/* The slack with which a worker that pulls asks for rows, without waiting for them. It waits for no row that is within the
+ * slack of the job; but rows that it fetched as late as allowed would be old on the average, and the chain would mix as
+ * slowly as one with a fraction of the iterations. */
+static inline uint32_t bpmf_early_slack(uint32_t slack) { return (slack + 2) / 3; }
+
 #endif

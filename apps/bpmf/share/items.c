@@ -159,7 +159,7 @@ static pawl_status rows(struct bpmf_worker *worker, int side) {
   struct rows_work work = {.worker = worker, .side = side};
   if (worker->spec.variant == PAWL_ITEMS_PULL && needs->count > 0) {
     pawl_status status = pawl_items_prefetch(worker->items.rows[side], needs->ranges, needs->count,
-                                             worker->sampler.iteration, worker->spec.slack);
+                                             worker->sampler.iteration, bpmf_early_slack(worker->spec.slack));
     if (status) return as_loss(status);
   }
   apps_crew_run(worker->sampler.crew, (needs->count + CHUNK - 1) / CHUNK, get_chunk, &work);

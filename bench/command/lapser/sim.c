@@ -119,7 +119,7 @@ static bool read_rows(struct hand *hand) {
   struct bpmf_worker *is = &hand->worker.is;
   const struct bpmf_needs *needs = &is->part.needs[hand->side];
   struct pwi_items *engine = hand->engines[hand->side];
-  request(hand, engine, needs->ranges, needs->count, is->sampler.iteration, is->spec.slack);
+  request(hand, engine, needs->ranges, needs->count, is->sampler.iteration, bpmf_early_slack(is->spec.slack));
   for (; hand->range < needs->count; hand->range++, hand->offset = 0)
     for (; hand->offset < needs->ranges[hand->range].count; hand->offset++) {
       uint64_t row = needs->ranges[hand->range].start + hand->offset;
