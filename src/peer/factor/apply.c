@@ -105,26 +105,16 @@ pawl_status pwi_factor_check(struct factor_scratch *scratch, const void *bytes, 
 
 /* --- changing the matrix -------------------------------------------------------------------------------- */
 
-#define PWI_FACTOR_RANK_ONE(type, name)                                                                                \
-  static void name(const struct factor_scratch *scratch, struct side u, struct side v, type *matrix) {                 \
-    const type *us = (const void *)scratch->values[0], *vs = (const void *)scratch->values[1];                         \
-    for (size_t i = 0; i < u.count; i++) {                                                                             \
-      type *row = matrix + (u.is_sparse ? scratch->indices[0][i] : i) * scratch->shape.columns;                        \
-      if (v.is_sparse)                                                                                                 \
-        for (size_t j = 0; j < v.count; j++) row[scratch->indices[1][j]] += us[i] * vs[j];                             \
-      else                                                                                                             \
-        for (size_t j = 0; j < v.count; j++) row[j] += us[i] * vs[j];                                                  \
-    }                                                                                                                  \
-  }
-
-PWI_FACTOR_RANK_ONE(float, rank_one_f32)
-PWI_FACTOR_RANK_ONE(double, rank_one_f64)
-
 static void rank_one(const struct factor_scratch *scratch, struct side u, struct side v, void *matrix) {
+  const struct side sides[] = {u, v};
+  struct pwi_factor_side pair[2];
+  for (unsigned which = 0; which < 2; which++)
+    pair[which] = (struct pwi_factor_side){scratch->values[which],
+                                           sides[which].is_sparse ? scratch->indices[which] : NULL, sides[which].count};
   if (scratch->shape.is_double)
-    rank_one_f64(scratch, u, v, matrix);
+    pwi_factor_rank_one_f64(scratch->shape.columns, &pair[0], &pair[1], matrix);
   else
-    rank_one_f32(scratch, u, v, matrix);
+    pwi_factor_rank_one_f32(scratch->shape.columns, &pair[0], &pair[1], matrix);
 }
 
 static void multiply(const struct factor_scratch *scratch, size_t pairs, void *matrix) {

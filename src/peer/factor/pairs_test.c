@@ -65,9 +65,9 @@ static void add_expected(const struct drawn *u, const struct drawn *v, double sc
     for (size_t j = 0; j < COLUMNS; j++) {
       double *to = &scene.expected[i * COLUMNS + j];
       if (scene.shape.is_double)
-        *to += scale * u->full[i] * v->full[j];
+        *to = fma(scale * u->full[i], v->full[j], *to);
       else
-        *to = (double)((float)*to + (float)(scale * u->full[i]) * (float)v->full[j]);
+        *to = (double)fmaf((float)(scale * u->full[i]), (float)v->full[j], (float)*to);
     }
 }
 
@@ -125,15 +125,26 @@ static void test_vector_instructions_do_not_change_a_bit(void **state) {
   pwi_random_init(&random, 9, 1);
   for (size_t i = 0; i < 70 * 45; i++) du[i] = (double)(u[i] = (float)pwi_random_normal(&random));
   for (size_t i = 0; i < 70 * 600; i++) dv[i] = (double)(v[i] = (float)pwi_random_normal(&random));
-  static const size_t shapes[][3] = {{45, 600, 70}, {1, 1, 1}, {4, 16, 32}, {5, 17, 3}, {3, 300, 33}, {44, 259, 1}};
-  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-    size_t rows = shapes[i][0], columns = shapes[i][1], pairs = shapes[i][2];
-    pwi_factor_multiply_f32(rows, columns, pairs, u, v, one);
-    pwi_factor_multiply_plain_f32(rows, columns, pairs, u, v, two);
-    assert_memory_equal(one, two, sizeof one);
-    pwi_factor_multiply_f64(rows, columns, pairs, du, dv, d_one);
-    pwi_factor_multiply_plain_f64(rows, columns, pairs, du, dv, d_two);
-    assert_memory_equal(d_one, d_two, sizeof d_one);
+  static const size_t shapes[][3] = {{45, 600, 70}, {1, 1, 1},    {4, 16, 32}, {5, 17, 3},
+                                     {3, 300, 33},  {44, 259, 1}, {6, 64, 32}, {12, 320, 40}};
+  for (enum pwi_factor_set set = PWI_FACTOR_PLAIN; set <= pwi_factor_set(); set++) {
+    memset(one, 0, sizeof one);
+    memset(two, 0, sizeof two);
+    memset(d_one, 0, sizeof d_one);
+    memset(d_two, 0, sizeof d_two);
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+      size_t rows = shapes[i][0], columns = shapes[i][1], pairs = shapes[i][2];
+      pwi_factor_multiply_by_f32(set, rows, columns, pairs, u, v, one);
+      pwi_factor_multiply_by_f64(set, rows, columns, pairs, du, dv, d_one);
+      for (size_t pair = 0; pair < pairs; pair++)
+        for (size_t k = 0; k < rows * columns; k++) {
+          size_t left = pair * rows + k / columns, right = pair * columns + k % columns;
+          two[k] = fmaf(u[left], v[right], two[k]);
+          d_two[k] = fma(du[left], dv[right], d_two[k]);
+        }
+      assert_memory_equal(one, two, sizeof one);
+      assert_memory_equal(d_one, d_two, sizeof d_one);
+    }
   }
 }
 
@@ -142,9 +153,10 @@ static void naive(void *context, size_t rows, size_t columns, size_t pairs, cons
   ++*(int *)context;
   for (size_t p = 0; p < pairs; p++)
     for (size_t i = 0; i < rows; i++)
-      for (size_t j = 0; j < columns; j++)
-        ((double *)matrix_)[i * columns + j] +=
-            ((const double *)u)[p * rows + i] * ((const double *)v)[p * columns + j];
+      for (size_t j = 0; j < columns; j++) {
+        double *to = (double *)matrix_ + i * columns + j;
+        *to = fma(((const double *)u)[p * rows + i], ((const double *)v)[p * columns + j], *to);
+      }
 }
 
 static void test_a_program_can_multiply_dense_pairs_itself(void **state) {
