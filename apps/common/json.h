@@ -125,22 +125,24 @@ static inline bool apps_json_texts_of(const json_t *array, char ***texts_out, si
 
 /* The options of reading data. `label` is the string that reading.label points to, or "". */
 static inline json_t *apps_json_reading(const struct pawl_data_options *is, const char *label) {
-  return json_pack("{s:i, s:i, s:i, s:s, s:b, s:b, s:o, s:o, s:[i, f, o]}", "format", (int)is->format, "separator",
+  return json_pack("{s:i, s:i, s:i, s:s, s:b, s:b, s:b, s:o, s:o, s:[i, f, o]}", "format", (int)is->format, "separator",
                    (int)(unsigned char)is->separator, "hash_bits", (int)is->hash_bits, "label", label, "binary",
-                   is->binary, "unit_rows", is->unit_rows, "piece_bytes", apps_json_wide(is->piece_bytes), "skip_bad",
-                   apps_json_wide(is->skip_bad), "part", (int)is->part, is->held_share, apps_json_wide(is->held_seed));
+                   is->binary, "unit_rows", is->unit_rows, "unlabelled", is->labels_optional, "piece_bytes",
+                   apps_json_wide(is->piece_bytes), "skip_bad", apps_json_wide(is->skip_bad), "part", (int)is->part,
+                   is->held_share, apps_json_wide(is->held_seed));
 }
 
 /* Reads the options of reading data. The caller must point reading.label to `label` if that is not empty. */
 static inline bool apps_json_reading_of(json_t *object, struct pawl_data_options *is, char *label, size_t room) {
-  int format, separator, hash_bits, binary, unit_rows, part;
+  int format, separator, hash_bits, binary, unit_rows, unlabelled, part;
   double held_share;
   json_t *held_seed;
   const char *text;
   json_t *piece_bytes, *skip_bad;
-  if (json_unpack(object, "{s:i, s:i, s:i, s:s, s:b, s:b, s:o, s:o, s:[i, F, o]}", "format", &format, "separator",
+  if (json_unpack(object, "{s:i, s:i, s:i, s:s, s:b, s:b, s:b, s:o, s:o, s:[i, F, o]}", "format", &format, "separator",
                   &separator, "hash_bits", &hash_bits, "label", &text, "binary", &binary, "unit_rows", &unit_rows,
-                  "piece_bytes", &piece_bytes, "skip_bad", &skip_bad, "part", &part, &held_share, &held_seed))
+                  "unlabelled", &unlabelled, "piece_bytes", &piece_bytes, "skip_bad", &skip_bad, "part", &part,
+                  &held_share, &held_seed))
     return false;
   if (part < PAWL_PART_ALL || part > PAWL_PART_HELD || format < 0 || separator < 0 || separator > 255 ||
       hash_bits < 0 || strlen(text) >= room)
@@ -153,6 +155,7 @@ static inline bool apps_json_reading_of(json_t *object, struct pawl_data_options
   is->part = (enum pawl_data_part)part;
   is->held_share = held_share;
   is->unit_rows = unit_rows;
+  is->labels_optional = unlabelled;
   memcpy(label, text, strlen(text) + 1);
   return apps_json_wide_of(held_seed, &is->held_seed) && apps_json_wide_of(piece_bytes, &is->piece_bytes) &&
          apps_json_wide_of(skip_bad, &is->skip_bad);

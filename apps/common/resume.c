@@ -156,6 +156,17 @@ bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TE
   return true;
 }
 
+pawl_status apps_state_compare(const json_t *header, json_t *terms, uint64_t digest, char *why) {
+  char text[APPS_RESUME_TEXT] = "";
+  uint64_t was = 0;
+  bool is_same = apps_terms_same(json_object_get(header, "options"), terms, text);
+  json_decref(terms);
+  if (!is_same) return apps_say(why, PAWL_MISMATCH, "this checkpoint belongs to another training: %s", text);
+  if (!apps_json_wide_of(json_object_get(header, "digest"), &was) || was != digest)
+    return apps_say(why, PAWL_MISMATCH, "this checkpoint belongs to a training with other rows");
+  return PAWL_OK;
+}
+
 /* --- the state's file ----------------------------------------------------------------------------------- */
 
 static pawl_status fill(FILE *file, const void *object) {

@@ -48,6 +48,10 @@ void apps_terms_reading(json_t *terms, const struct pawl_data_options *reading);
 /* Whether all terms are equal. If not, `text` names the first that differs, with both values. */
 bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TEXT]);
 
+/* Whether the header of a checkpoint has these "options", which are taken over, and this "digest" of the rows. PAWL_MISMATCH:
+ * the sentence in `why`, of APPS_TEXT_MAX bytes, names what differs. */
+PAWL_MUST_USE pawl_status apps_state_compare(const json_t *header, json_t *terms, uint64_t digest, char *why);
+
 /* Writes the state of a training, whole or not at all. Takes the object; NULL: PAWL_NO_MEMORY. `error` may be
  * NULL. */
 pawl_status apps_state_write(const char *path, json_t *object, char *error);

@@ -19,6 +19,7 @@ static const struct pawl_metric_options defaults = {.neighbours = 5,
                                                     .k = 3,
                                                     .held_share = 0.2,
                                                     .batch = 256,
+                                                    .checkpoint_every = 1,
                                                     .seed = 1};
 
 void pawl_metric_options_init_sized(struct pawl_metric_options *options, size_t struct_size) {
@@ -43,6 +44,8 @@ static bool check(const struct pawl_metric_options *is, char *error) {
   if (is->epochs < 1 || is->epochs > EPOCHS_MAX)
     return bad(error, "the number of epochs must be from 1 to 100,000,000");
   if (is->batch < 1 || is->batch > BATCH_MAX) return bad(error, "a batch must have from 1 to 1,000,000 pairs");
+  if (is->checkpoint_every < 1) return bad(error, "checkpoint_every must be at least 1 epoch");
+  if (is->resume && !is->checkpoint) return bad(error, "no checkpoint was named from which to resume");
   if (is->threads > THREADS_MAX) return bad(error, "the number of threads must be from 1 to 1024");
   return true;
 }

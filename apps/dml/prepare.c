@@ -43,6 +43,7 @@ static pawl_status split(struct dml_run *run, const struct pawl_mlr_rows_info *i
   apps_shuffle(&random, run->order, rows);
   for (size_t i = 0; i < rows; i++)
     if (classes[run->order[i]] != PAWL_MLR_NO_CLASS) run->order[count++] = run->order[i];
+  if (run->limit > 0 && count > run->limit) count = run->limit;
   run->held = (size_t)((double)count * run->is.held_share + 0.5);
   if (run->held < 1) run->held = 1;
   if (run->held > count - 3) run->held = count - 3;
@@ -81,23 +82,46 @@ static pawl_status fill_points(struct dml_run *run) {
       dml_reader_init(&reader, run->rows, &run->model->frame, run->model->ids, run->model->about.is_images, run->error);
   for (size_t i = 0; !status && i < run->points.count; i++) {
     dml_reader_get(&reader, run->order[i], run->points.at + i * run->points.width);
-    run->points.classes[i] = run->mapped.classes[i] = classes[run->order[i]];
+    run->points.classes[i] = classes[run->order[i]];
   }
   dml_reader_fini(&reader);
   return status;
 }
 
+static pawl_status read_points(struct dml_run *run, const struct pawl_mlr_rows_info *info) {
+  size_t features = (size_t)info->features;
+  pawl_status status = split(run, info);
+  if (!status) status = make_model(run, info);
+  if (!status && !(run->model->frame.scale > 0))
+    return apps_say(run->error, PAWL_INVALID, "all rows are equal; there is nothing to learn");
+  if (!status) status = dml_points_init(&run->points, run->paired + run->held, features);
+  if (!status) status = dml_weights_init(&run->weights, run->is.rank, features, run->crew);
+  run->target = dml_weights_target(&run->weights);
+  return status ? status : fill_points(run);
+}
+
+pawl_status dml_run_read(struct dml_run *run) {
+  struct pawl_mlr_rows_info info;
+  pawl_mlr_rows_info(run->rows, &info);
+  pawl_status status = check_rows(run, &info);
+  if (!status) status = read_points(run, &info);
+  if (status == PAWL_NO_MEMORY)
+    return apps_say(run->error, status,
+                    "no memory for %" PRIu64 " rows of %" PRIu64
+                    " features, which become dense, and a rank of %" PRIu32,
+                    info.rows, info.features, run->is.rank);
+  return status;
+}
+
+/* What the worker of a job needs not. */
 static pawl_status allocate(struct dml_run *run) {
-  size_t features = (size_t)run->model->about.features, rank = run->is.rank, count = run->paired + run->held;
-  pawl_status status = dml_points_init(&run->points, count, features);
-  if (!status) status = dml_points_init(&run->mapped, count, rank);
-  if (!status) status = dml_weights_init(&run->weights, rank, features, run->crew);
-  if (status) return status;
   size_t size = dml_weights_size(&run->weights);
+  pawl_status status = dml_points_init(&run->mapped, run->points.count, run->weights.rank);
+  if (status) return status;
+  memcpy(run->mapped.classes, run->points.classes, run->points.count * sizeof *run->mapped.classes);
   run->before = apps_alloc_zero(size, sizeof *run->before);
   run->best = apps_alloc_zero(size, sizeof *run->best);
   run->pca = apps_alloc_zero(size, sizeof *run->pca);
-  run->target = dml_weights_target(&run->weights);
   return run->before && run->best && run->pca ? PAWL_OK : PAWL_NO_MEMORY;
 }
 
@@ -112,15 +136,28 @@ static void add_pairs(struct dml_run *run, const uint32_t *numbers, uint32_t fro
         run->pairs.at[run->pairs.count++] = (struct dml_pair){(uint32_t)i, numbers[i * 2 * k + j]};
 }
 
+pawl_status dml_run_reserve_pairs(struct dml_run *run, size_t count) {
+  if (count >= UINT32_MAX)
+    return apps_say(run->error, PAWL_INVALID, "%zu pairs are too many; use fewer --neighbours", count);
+  run->pairs.at = apps_alloc_zero(count + 1, sizeof *run->pairs.at);
+  run->pair_order = apps_alloc_zero(count + 1, sizeof *run->pair_order);
+  if (run->pairs.at && run->pair_order) return PAWL_OK;
+  return apps_say(run->error, PAWL_NO_MEMORY, "no memory for %zu pairs", count);
+}
+
+bool dml_run_has_points(const struct dml_run *run) {
+  for (size_t i = 0; i < run->pairs.count; i++)
+    if (run->pairs.at[i].one >= run->paired || run->pairs.at[i].other >= run->paired) return false;
+  return true;
+}
+
 static pawl_status find_pairs(struct dml_run *run) {
   const struct dml_points paired = dml_points_part(&run->mapped, 0, run->paired);
   size_t lists = 2 * (size_t)run->is.neighbours, most = run->paired * lists;
-  if (most >= UINT32_MAX)
-    return apps_say(run->error, PAWL_INVALID, "%zu pairs are too many; use fewer --neighbours", most);
+  pawl_status status = dml_run_reserve_pairs(run, most);
+  if (status) return status;
   uint32_t *numbers = apps_alloc_zero(run->paired, lists * sizeof *numbers);
-  run->pairs.at = apps_alloc_zero(most, sizeof *run->pairs.at);
-  run->pair_order = apps_alloc_zero(most, sizeof *run->pair_order);
-  pawl_status status = numbers && run->pairs.at && run->pair_order ? PAWL_OK : PAWL_NO_MEMORY;
+  status = numbers ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status) status = dml_nearest_by_class(&paired, run->is.neighbours, run->crew, run->is.threads, numbers);
   if (!status) add_pairs(run, numbers, 0);
   run->pairs.similar = run->pairs.count;
@@ -188,13 +225,14 @@ static pawl_status begin_stage(struct dml_run *run, const char *what) {
 
 static pawl_status find_pca(struct dml_run *run) {
   const struct dml_points paired = dml_points_part(&run->points, 0, run->paired);
+  bool measures = run->limit == 0;
   pawl_status status = begin_stage(run, "classifying held-out rows by Euclidean distance");
-  if (!status) status = dml_run_measure(run, &run->points, &run->result.euclid_error);
+  if (!status && measures) status = dml_run_measure(run, &run->points, &run->result.euclid_error);
   if (!status) status = begin_stage(run, "PCA");
   if (status) return status;
   dml_weights_pca(&run->weights, &paired, run->is.seed, run->mapped.at);
   dml_run_map(run);
-  return dml_run_measure(run, &run->mapped, &run->result.pca_error);
+  return measures ? dml_run_measure(run, &run->mapped, &run->result.pca_error) : PAWL_OK;
 }
 
 static pawl_status begin_with_pca(struct dml_run *run) {
@@ -213,30 +251,13 @@ static pawl_status begin_with_pca(struct dml_run *run) {
   return PAWL_OK;
 }
 
-static pawl_status prepare_points(struct dml_run *run, const struct pawl_mlr_rows_info *info) {
-  pawl_status status = split(run, info);
-  if (!status) status = make_model(run, info);
-  if (!status && !(run->model->frame.scale > 0))
-    return apps_say(run->error, PAWL_INVALID, "all rows are equal; there is nothing to learn");
-  if (!status) status = allocate(run);
-  if (!status) status = fill_points(run);
-  if (status == PAWL_NO_MEMORY)
-    return apps_say(run->error, status,
-                    "no memory for %" PRIu64 " rows of %" PRIu64
-                    " features, which become dense, and a rank of %" PRIu32,
-                    info->rows, info->features, run->is.rank);
-  return status;
-}
-
 pawl_status dml_run_prepare(struct dml_run *run) {
-  struct pawl_mlr_rows_info info;
-  pawl_mlr_rows_info(run->rows, &info);
-  pawl_status status = check_rows(run, &info);
-  if (!status) status = prepare_points(run, &info);
-  if (!status) status = begin_with_pca(run);
-  if (!status) status = choose_rate(run);
+  pawl_status status = dml_run_read(run);
+  if (!status) status = allocate(run);
+  if (!status) status = run->is.resume ? dml_checkpoint_read(run) : begin_with_pca(run);
+  if (!status && !run->is.resume) status = choose_rate(run);
   if (!status) status = dml_batch_init(&run->batch, (size_t)run->is.batch, &run->weights);
-  return status == PAWL_NO_MEMORY
+  return status == PAWL_NO_MEMORY && !*run->error
              ? apps_say(run->error, status, "no memory to train a metric of rank %" PRIu32, run->is.rank)
              : status;
 }

@@ -40,19 +40,31 @@ static size_t bytes_of_weights(const struct dml_run *run) {
 
 /* --- epochs ----------------------------------------------------------------------------------------------- */
 
+uint64_t dml_run_steps(const struct dml_run *run) { return (run->pairs.count + run->is.batch - 1) / run->is.batch; }
+
+size_t dml_run_size(const struct dml_run *run, uint64_t step) {
+  uint64_t left = run->pairs.count - step * run->is.batch;
+  return (size_t)(left < run->is.batch ? left : run->is.batch);
+}
+
+void dml_run_shuffle(struct dml_run *run, uint64_t epoch) {
+  struct apps_random random = apps_random_of(run->is.seed, FOR_ORDER, epoch, 0);
+  apps_shuffle(&random, run->pair_order, run->pairs.count);
+}
+
+pawl_status dml_run_step(struct dml_run *run, uint64_t step, size_t begin, size_t end) {
+  const uint32_t *numbers = run->pair_order + step * run->is.batch + begin;
+  const struct dml_pairs pairs =
+      dml_batch_fill(&run->batch, &run->loss, &run->pairs, numbers, end - begin, &run->points, &run->weights);
+  return run->target.apply(run->target.context, &pairs, run->rate * run->scale / (double)dml_run_size(run, step));
+}
+
 static pawl_status take_steps(struct dml_run *run) {
-  struct apps_random random = apps_random_of(run->is.seed, FOR_ORDER, run->epoch, 0);
-  size_t count = run->pairs.count, batch = (size_t)run->is.batch;
   pawl_status status = PAWL_OK;
-  apps_shuffle(&random, run->pair_order, count);
-  for (size_t first = 0; !status && first < count && !dml_run_is_stopping(run); first += batch) {
-    size_t some = count - first < batch ? count - first : batch;
-    const struct dml_pairs pairs = dml_batch_fill(&run->batch, &run->loss, &run->pairs, run->pair_order + first, some,
-                                                  &run->points, &run->weights);
-    if (pairs.count == 0) continue;
-    status = run->target.apply(run->target.context, &pairs, run->rate * run->scale / (double)some);
-    run->steps_done++;
-  }
+  if (run->shared) return dml_shared_steps(run);
+  dml_run_shuffle(run, run->epoch);
+  for (uint64_t step = 0; !status && step < dml_run_steps(run) && !dml_run_is_stopping(run); step++)
+    status = dml_run_step(run, step, 0, dml_run_size(run, step));
   return status;
 }
 
@@ -69,6 +81,7 @@ static void keep_best(struct dml_run *run, double error) {
   best->error = error;
   best->objective = run->objective;
   best->best = run->epoch;
+  run->undone_at_best = run->undone;
   memcpy(run->best, run->weights.at, bytes_of_weights(run));
 }
 
@@ -78,6 +91,7 @@ static void tell(struct dml_run *run, struct pawl_metric_progress *progress, int
   progress->best_error = run->result.error;
   progress->seconds = apps_seconds_since(run->begun_ns);
   progress->pairs_per_s = (double)run->pairs.count / fmax(apps_seconds_since(begun), 1e-9);
+  if (run->shared) dml_shared_note(run, progress);
   if (run->is.progress) run->is.progress(run->is.context, progress);
 }
 
@@ -105,23 +119,24 @@ static pawl_status run_epoch(struct dml_run *run) {
 }
 
 /* Undone epochs do not count: they have only found the rate. */
-static bool is_exhausted(const struct dml_run *run, uint64_t undone_at_best) {
-  return run->epoch - run->result.best - (run->undone - undone_at_best) >= PATIENCE;
+static bool is_exhausted(const struct dml_run *run) {
+  return run->epoch - run->result.best - (run->undone - run->undone_at_best) >= PATIENCE;
+}
+
+static bool is_over(const struct dml_run *run) { return run->epoch >= run->is.epochs || is_exhausted(run); }
+
+static pawl_status save_if_due(struct dml_run *run) {
+  if (!run->is.checkpoint || run->is_stopping) return PAWL_OK;
+  return is_over(run) || run->epoch % run->is.checkpoint_every == 0 ? dml_checkpoint_write(run) : PAWL_OK;
 }
 
 static pawl_status run_epochs(struct dml_run *run) {
-  uint64_t best = 0, undone_at_best = 0;
-  pawl_status status = PAWL_OK;
-  run->result.why = "epochs";
-  while (!status && run->epoch < run->is.epochs && !dml_run_is_stopping(run)) {
+  pawl_status status = run->is.checkpoint && !run->is.resume ? dml_checkpoint_write(run) : PAWL_OK;
+  while (!status && !is_over(run) && !dml_run_is_stopping(run)) {
     status = run_epoch(run);
-    if (run->result.best != best) undone_at_best = run->undone;
-    best = run->result.best;
-    if (!is_exhausted(run, undone_at_best)) continue;
-    run->result.why = "no better";
-    break;
+    if (!status) status = save_if_due(run);
   }
-  if (run->is_stopping) run->result.why = "interrupted";
+  run->result.why = is_exhausted(run) ? "no better" : run->is_stopping ? "interrupted" : "epochs";
   if (!status && run->is_stopping && run->epoch == 0)
     return apps_say(run->error, PAWL_CANCELLED, "interrupted before the first epoch was complete");
   return status;
@@ -202,7 +217,7 @@ static void conclude(struct dml_run *run) {
   result->similar = run->pairs.similar;
   result->dissimilar = run->pairs.count - run->pairs.similar;
   result->seconds = apps_seconds_since(run->begun_ns);
-  result->pairs_per_s = (double)run->pairs.count * (double)run->epoch / fmax(result->seconds, 1e-9);
+  result->pairs_per_s = (double)run->pairs.count * (double)(run->epoch - result->resumed) / fmax(result->seconds, 1e-9);
   result->threads = run->is.threads;
   about->epochs = result->best;
   about->objective = result->objective;
@@ -225,7 +240,7 @@ static pawl_status finish(struct dml_run *run) {
   return PAWL_OK;
 }
 
-static void fini(struct dml_run *run) {
+void dml_run_fini(struct dml_run *run) {
   dml_batch_fini(&run->batch);
   dml_weights_fini(&run->weights);
   dml_points_fini(&run->points);
@@ -240,21 +255,28 @@ static void fini(struct dml_run *run) {
   apps_crew_destroy(run->crew);
 }
 
+pawl_status dml_run_train(struct dml_run *run, struct pawl_metric_model **model_out,
+                          struct pawl_metric_result *result_out) {
+  (void)apps_blas_threads(1); /* the crew has threads of its own */
+  if (apps_crew_create(run->is.threads, &run->crew)) return apps_say(run->error, PAWL_NO_MEMORY, "out of memory");
+  pawl_status status = dml_run_prepare(run);
+  if (!status) status = run_epochs(run);
+  if (!status) status = finish(run);
+  if (!status) {
+    *model_out = run->model;
+    *result_out = run->result;
+    run->model = NULL;
+  }
+  dml_run_fini(run);
+  return status;
+}
+
 pawl_status pawl_metric_train(const struct pawl_mlr_rows *rows, const struct pawl_mlr_rows *test,
                               const struct pawl_metric_options *options, struct pawl_metric_model **model_out,
                               struct pawl_metric_result *result_out, char error[PAWL_METRIC_TEXT]) {
-  struct dml_run run = {.rows = rows, .test = test, .error = error, .begun_ns = apps_now()};
+  char room[PAWL_METRIC_TEXT];
+  struct dml_run run = {.rows = rows, .test = test, .error = error ? error : room, .begun_ns = apps_now()};
+  run.error[0] = 0;
   if (!dml_options_resolve(options, &run.is, error)) return PAWL_INVALID;
-  (void)apps_blas_threads(1); /* the crew has threads of its own */
-  if (apps_crew_create(run.is.threads, &run.crew)) return apps_say(error, PAWL_NO_MEMORY, "out of memory");
-  pawl_status status = dml_run_prepare(&run);
-  if (!status) status = run_epochs(&run);
-  if (!status) status = finish(&run);
-  if (!status) {
-    *model_out = run.model;
-    *result_out = run.result;
-    run.model = NULL;
-  }
-  fini(&run);
-  return status;
+  return dml_run_train(&run, model_out, result_out);
 }

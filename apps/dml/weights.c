@@ -81,7 +81,7 @@ void dml_weights_add(struct dml_weights *weights, const struct dml_pairs *pairs,
 }
 
 static pawl_status apply(void *context, const struct dml_pairs *pairs, double step) {
-  dml_weights_add(context, pairs, 1, -step);
+  if (pairs->count > 0) dml_weights_add(context, pairs, 1, -step);
   return PAWL_OK;
 }
 

@@ -133,18 +133,6 @@ pawl_status mlr_checkpoint_write(struct mlr_run *run) {
 
 /* --- reading ---------------------------------------------------------------------------------------------- */
 
-static pawl_status compare(struct mlr_run *run, const json_t *header, char *why) {
-  char text[APPS_RESUME_TEXT] = "";
-  uint64_t digest = 0;
-  json_t *terms = make_terms(run);
-  bool is_same = apps_terms_same(json_object_get(header, "options"), terms, text);
-  json_decref(terms);
-  if (!is_same) return apps_say(why, PAWL_MISMATCH, "this checkpoint belongs to another training: %s", text);
-  if (!apps_json_wide_of(json_object_get(header, "digest"), &digest) || digest != pawl_mlr_rows_digest(run->rows))
-    return apps_say(why, PAWL_MISMATCH, "this checkpoint belongs to a training with other rows");
-  return PAWL_OK;
-}
-
 static pawl_status read_duals(struct mlr_run *run, struct apps_arrays *from, uint64_t count, char *why) {
   struct mlr_duals *duals = &run->duals;
   struct dual_arrays arrays = {.counts = NULL};
@@ -168,7 +156,7 @@ static pawl_status read_duals(struct mlr_run *run, struct apps_arrays *from, uin
 
 static pawl_status read_all(struct mlr_run *run, struct apps_arrays *arrays, const json_t *header, char *why) {
   uint64_t epoch = 0, shares = 0;
-  pawl_status status = compare(run, header, why);
+  pawl_status status = apps_state_compare(header, make_terms(run), pawl_mlr_rows_digest(run->rows), why);
   if (!status && (!apps_model_count(header, "epoch", 0, INT64_MAX, &epoch) ||
                   !apps_model_count(header, "shares", 0, INT64_MAX, &shares)))
     status = apps_say(why, PAWL_CORRUPT, "invalid numbers in the header");

@@ -2,39 +2,16 @@
 #ifndef MLR_SHARED_TEST_H
 #define MLR_SHARED_TEST_H
 
-#include <math.h>
-#include <pthread.h>
-
 #include <pawl/mlr.h>
 
-#include "apps/common/scene_test.h"
+#include "apps/common/shared_matrix/workers_test.h"
 #include "apps/mlr/model.h"
 
-enum { WORKERS_MOST = 6 };
-
-static char rows_path[64];
-static const char *const rows_files[] = {rows_path};
-
-/* Rows around a centre for each class, with about a third of the features each. The last class has one row only. */
 static inline struct pawl_mlr_rows *make_rows(uint32_t count, uint32_t classes, uint32_t features) {
   char error[PAWL_MLR_TEXT] = "";
   struct pawl_mlr_rows *rows = NULL;
   struct pawl_data_options reading;
-  uint64_t state = 4711 + count;
-  snprintf(rows_path, sizeof rows_path, "%s/rows", folder);
-  FILE *file = fopen(rows_path, "w");
-  assert_non_null(file);
-  for (uint32_t i = 0; i < count; i++) {
-    uint32_t class_number = i + 1 == count ? classes - 1 : i % (classes - 1);
-    fprintf(file, "c%u", class_number);
-    for (uint32_t d = 0; d < features; d++) {
-      state = state * 6364136223846793005u + 1442695040888963407u;
-      if ((state >> 33) % 3 == 0)
-        fprintf(file, " %u:%.4f", 2 * d + 1, sin(class_number * 7.0 + d) + (double)(state >> 50) / 8192 - 1);
-    }
-    fprintf(file, "\n");
-  }
-  assert_int_equal(fclose(file), 0);
+  write_rows(count, classes, features);
   pawl_data_options_init(&reading);
   if (pawl_mlr_rows_read(rows_files, 1, &reading, 1, &rows, error)) fail_msg("%s", error);
   return rows;
@@ -51,19 +28,6 @@ static inline struct pawl_mlr_options options_of(uint64_t epochs, uint64_t batch
   return options;
 }
 
-static inline struct pawl_matrix_sharing sharing_of(enum pawl_matrix_way way, uint32_t workers) {
-  static struct pawl_data_options reading;
-  struct pawl_matrix_sharing sharing;
-  pawl_data_options_init(&reading);
-  pawl_matrix_sharing_init(&sharing);
-  sharing.way = way;
-  sharing.workers = workers;
-  sharing.paths = rows_files;
-  sharing.path_count = 1;
-  sharing.reading = &reading;
-  return sharing;
-}
-
 struct outcome {
   pawl_status status;
   struct pawl_mlr_model *model;
@@ -78,38 +42,16 @@ static inline struct outcome train_alone(const struct pawl_mlr_rows *rows, const
   return outcome;
 }
 
-struct hand {
-  pthread_t thread;
-  const char *job;
-  pawl_status outcome;
-  char error[PAWL_MLR_TEXT];
-};
-
-static inline void *labour(void *context) {
-  struct hand *hand = context;
-  struct pawl_session *own = open_as(pawl_session_address(base), true);
-  hand->outcome = pawl_mlr_work(own, hand->job, PATIENCE, hand->error);
-  pawl_session_close(own, PATIENCE);
-  return NULL;
-}
-
 /* Trains with sharing->workers workers. */
 static inline struct outcome train_shared(const struct pawl_mlr_rows *rows, const struct pawl_matrix_sharing *given,
                                           const struct pawl_mlr_options *options) {
-  static unsigned jobs;
-  char job[32];
   struct outcome outcome = {.model = NULL};
   struct pawl_matrix_sharing sharing = *given;
-  struct hand hands[WORKERS_MOST];
-  snprintf(job, sizeof job, "job%u", ++jobs);
-  sharing.job = job;
-  for (uint32_t i = 0; i < sharing.workers; i++) {
-    hands[i] = (struct hand){.job = job};
-    assert_int_equal(pthread_create(&hands[i].thread, NULL, labour, &hands[i]), 0);
-  }
+  struct hands hands;
+  start_hands(&hands, pawl_mlr_work, &sharing);
   outcome.status = pawl_mlr_train_shared(session, &sharing, rows, NULL, options, &outcome.model, &outcome.result,
                                          &outcome.shared, outcome.error);
-  for (uint32_t i = 0; i < sharing.workers; i++) pthread_join(hands[i].thread, NULL);
+  join_hands(&hands);
   return outcome;
 }
 

@@ -65,18 +65,6 @@ pawl_status sparse_checkpoint_write(struct sparse_run *run) {
 
 /* --- reading ---------------------------------------------------------------------------------------------- */
 
-static pawl_status compare(struct sparse_run *run, const json_t *header, char *why) {
-  char text[APPS_RESUME_TEXT] = "";
-  uint64_t digest = 0;
-  json_t *terms = make_terms(run);
-  bool is_same = apps_terms_same(json_object_get(header, "options"), terms, text);
-  json_decref(terms);
-  if (!is_same) return apps_say(why, PAWL_MISMATCH, "this checkpoint belongs to another training: %s", text);
-  if (!apps_json_wide_of(json_object_get(header, "digest"), &digest) || digest != sparse_rows_digest(run->rows))
-    return apps_say(why, PAWL_MISMATCH, "this checkpoint belongs to a training with other rows");
-  return PAWL_OK;
-}
-
 static bool read_counts(struct sparse_run *run, const json_t *header) {
   struct sparse_figures *best = &run->best;
   return apps_model_count(header, "epoch", 0, INT64_MAX, &run->epoch) &&
@@ -130,7 +118,7 @@ static pawl_status decode(const char *bytes, size_t size, void *context, char *w
   json_t *header = NULL;
   pawl_status status = apps_arrays_open(&arrays, KIND, &header, why);
   if (status) return status;
-  status = compare(run, header, why);
+  status = apps_state_compare(header, make_terms(run), sparse_rows_digest(run->rows), why);
   if (!status && !read_counts(run, header)) status = apps_say(why, PAWL_CORRUPT, "invalid numbers in the header");
   if (!status) status = read_numbers(run, &arrays, why);
   json_decref(header);

@@ -34,6 +34,7 @@
 
 #include <pawl/export.h>
 #include <pawl/mlr.h>
+#include <pawl/shared_matrix.h>
 #include <pawl/status.h>
 
 #ifdef __cplusplus
@@ -114,6 +115,10 @@ struct pawl_metric_progress {
   bool is_undone;         /* the objective rose: W is that of before, and the rate is halved */
   double seconds;         /* since the beginning */
   double pairs_per_s;     /* of this epoch */
+
+  /* by workers, since the beginning: see struct pawl_matrix_shared */
+  uint64_t update_bytes;
+  double work_s, wait_s;
 };
 
 struct pawl_metric_result {
@@ -121,6 +126,7 @@ struct pawl_metric_result {
   const char *advice;                    /* what to try if the metric is no better than Euclidean distance; else NULL */
   bool is_better;                        /* than Euclidean distance, on the held-out rows */
   uint64_t epochs, undone;               /* complete ones, and those of them that were undone */
+  uint64_t resumed;                      /* epochs that the checkpoint had */
   uint64_t best;                         /* the epoch whose W is the model's; 0: PCA */
   double objective;                      /* of the model */
   double first_objective;                /* of PCA */
@@ -146,6 +152,11 @@ struct pawl_metric_options {
   uint64_t seed;     /* default 1 */
   uint32_t threads;  /* up to 1024; 0: one for each processor */
 
+  const char *checkpoint;    /* file for the state of the training; NULL: none. It is also written at the end */
+  uint64_t checkpoint_every; /* epochs between checkpoints; default 1 */
+  bool resume;               /* go on from the checkpoint, with the same rows and options, but perhaps more epochs; the
+                                result is the same as without an interruption */
+
   /* Callbacks; each may be NULL. The thread in pawl_metric_train calls them. */
   void (*progress)(void *context, const struct pawl_metric_progress *progress); /* after each epoch */
   void (*stage)(void *context, const char *what); /* before each stage that precedes the first epoch */
@@ -164,12 +175,39 @@ PAWL_API bool pawl_metric_check(const struct pawl_metric_options *options, char 
 /* Trains a model. `test` may be NULL. Rows without a label are left out.
  *
  * PAWL_INVALID (an option; one class; too few rows; all rows are equal; a rank above the number of features),
- * PAWL_CANCELLED (stopped before the first epoch), PAWL_MISMATCH (images and rows), PAWL_NO_MEMORY. */
+ * PAWL_CANCELLED (stopped before the first epoch), PAWL_MISMATCH (images and rows; resume: the checkpoint belongs to other
+ * rows or options), PAWL_NOT_FOUND, PAWL_CORRUPT, PAWL_TRUNCATED, PAWL_IO … (the checkpoint), PAWL_NO_MEMORY. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_metric_train(const struct pawl_mlr_rows *rows, const struct pawl_mlr_rows *test,
                                                      const struct pawl_metric_options *options,
                                                      struct pawl_metric_model **model_out,
                                                      struct pawl_metric_result *result_out,
                                                      char error[PAWL_METRIC_TEXT]);
+
+/* --- training by workers --------------------------------------------------------------------------------- */
+
+struct pawl_session;
+
+/* As pawl_metric_train, but the workers of a job make the steps, and share W (<pawl/shared_matrix.h>). This process pairs
+ * the rows, and measures W between epochs. `rows` are those of the files in `sharing`. A batch is that of all workers
+ * together. The session listens; with PAWL_MATRIX_FACTORS it is for peers only. Release `shared_out` with
+ * pawl_matrix_shared_fini after a success.
+ *
+ * Also PAWL_NODE_GONE (all workers were lost), and the errors of pawl_job_create and pawl_job_round. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_metric_train_shared(
+    struct pawl_session *session, const struct pawl_matrix_sharing *sharing, const struct pawl_mlr_rows *rows,
+    const struct pawl_mlr_rows *test, const struct pawl_metric_options *options, struct pawl_metric_model **model_out,
+    struct pawl_metric_result *result_out, struct pawl_matrix_shared *shared_out, char error[PAWL_METRIC_TEXT]);
+
+/* Works for such a training until it ends. `job` NULL: "dml". */
+PAWL_API PAWL_MUST_USE pawl_status pawl_metric_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
+                                                    char error[PAWL_METRIC_TEXT]);
+
+/* What each way of sharing would send in a step of the first epoch, by the pairs of at most 2,000 rows. Later steps send
+ * fewer pairs as factors: pairs beyond their hinge are left out. The number of workers is the least of `sharing`. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_metric_costs(const struct pawl_mlr_rows *rows,
+                                                     const struct pawl_metric_options *options,
+                                                     const struct pawl_matrix_sharing *sharing,
+                                                     struct pawl_matrix_costs *costs_out, char error[PAWL_METRIC_TEXT]);
 
 #ifdef __cplusplus
 }

@@ -137,18 +137,12 @@ static pawl_status push(struct matrix_scheduler *scheduler, const void *values) 
   return finish(scheduler, status, task, "store");
 }
 
-/* Servers add. What they have is subtracted first: of a difference to much larger numbers nothing would be left. */
+/* Servers add. They forget first: nothing would be left of a difference to much larger numbers, or to infinite ones. */
 static pawl_status replace(struct matrix_scheduler *scheduler, const void *wanted) {
-  const struct matrix_shape *shape = &scheduler->spec.shape;
-  size_t count = shape->rows * shape->columns;
-  double *wide = apps_alloc(matrix_bytes(shape));
-  float *narrow = (float *)(void *)wide;
-  pawl_status status = wide ? pull(scheduler, wide) : PAWL_NO_MEMORY;
-  for (size_t i = 0; !status && i < count && shape->is_double; i++) wide[i] = -wide[i];
-  for (size_t i = 0; !status && i < count && !shape->is_double; i++) narrow[i] = -narrow[i];
-  if (!status) status = push(scheduler, wide);
+  struct pawl_task *task = NULL;
+  const struct pawl_range all = {0, scheduler->spec.shape.rows};
+  pawl_status status = finish(scheduler, pawl_vector_fill(scheduler->vector, all, 0, &task), task, "clear");
   if (!status && wanted) status = push(scheduler, wanted);
-  apps_free(wide);
   scheduler->factor = 1;
   return status;
 }
@@ -327,7 +321,8 @@ static pawl_status receive(struct matrix_scheduler *scheduler, uint64_t node, ui
 }
 
 static pawl_status fetch_state(struct matrix_scheduler *scheduler, uint64_t node, bool *is_there_out) {
-  uint64_t matrix = matrix_bytes(&scheduler->spec.shape), all = state_size(scheduler);
+  uint64_t matrix = matrix_bytes(&scheduler->spec.shape);
+  uint64_t all = scheduler->place.extra_is_fixed ? matrix : state_size(scheduler);
   pawl_status status = PAWL_OK;
   *is_there_out = true;
   for (uint64_t begin = has_factors(scheduler) ? 0 : matrix; begin < all && *is_there_out && !status;) {
@@ -347,7 +342,8 @@ static void multiply(struct matrix_scheduler *scheduler, double factor) {
 }
 
 pawl_status matrix_scheduler_fetch(struct matrix_scheduler *scheduler) {
-  bool is_there = !scheduler->place.extra_size && !has_factors(scheduler);
+  bool has_extra = scheduler->place.extra_size > 0 && !scheduler->place.extra_is_fixed;
+  bool is_there = !has_extra && !has_factors(scheduler);
   pawl_status status = has_factors(scheduler) ? PAWL_OK : pull(scheduler, scheduler->place.values);
   for (size_t i = 0; !status && !is_there && i < scheduler->node_count; i++)
     status = fetch_state(scheduler, scheduler->nodes[i], &is_there);

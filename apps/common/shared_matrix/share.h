@@ -80,6 +80,7 @@ struct matrix_place {
   double *factor; /* NULL: always 1 */
   void *extra;    /* handed out and fetched with the matrix; not shared */
   size_t extra_size;
+  bool extra_is_fixed; /* steps do not change it: it is handed out, and not fetched */
 };
 
 struct matrix_learner {
