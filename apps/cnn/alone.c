@@ -38,4 +38,4 @@ static void end(struct cnn_run *run) {
   run->state = NULL;
 }
 
-const struct cnn_way cnn_alone = {begin, take, fetch, end};
+const struct cnn_way cnn_alone = {.begin = begin, .take = take, .fetch = fetch, .end = end};

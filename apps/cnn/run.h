@@ -11,12 +11,14 @@ struct cnn_run;
 /* Each function returns PAWL_DIVERGED with `result.steps` set to the number of the step that failed, from 1, or another
  * failure with a sentence in `error`. */
 struct cnn_way {
-  /* Called once, with a model of first weights. */
+  /* Called once, with a model of first weights. A way that resumes sets result.steps, and the figures up to them. */
   pawl_status (*begin)(struct cnn_run *run);
   /* Makes steps from `step` on, at least one and at most `most`, and adds up their images. */
   pawl_status (*take)(struct cnn_run *run, uint64_t step, uint64_t most, uint64_t *taken_out, struct cnn_tally *tally);
   /* Brings the parameters of the model up to date. */
   pawl_status (*fetch)(struct cnn_run *run);
+  /* Called after steps, which may be saved. NULL: this way has no checkpoints. */
+  pawl_status (*keep)(struct cnn_run *run);
   /* Called once, last, also if `begin` failed. */
   void (*end)(struct cnn_run *run);
 };
@@ -34,7 +36,8 @@ struct cnn_run {
   struct cnn_pass *test_pass; /* for test images, and for a doubtful net at the end */
 
   int64_t begun_ns, epoch_ns;
-  struct cnn_tally epoch, all; /* of this epoch so far, and of all */
+  struct cnn_tally epoch, all; /* of this epoch so far, and of all that this run has made */
+  double epoch_before;         /* images of this epoch that an earlier run has trained on */
   bool is_stopping;
   struct pawl_cnn_progress progress;
   struct pawl_cnn_result result;

@@ -33,7 +33,8 @@ static void report(struct cnn_run *run, bool is_epoch_over) {
   progress->loss = run->epoch.loss / done;
   progress->train_error = (double)run->epoch.wrong / done;
   progress->seconds = apps_seconds_since(run->begun_ns);
-  if (!is_epoch_over) progress->images_per_s = done / fmax(apps_seconds_since(run->epoch_ns), 1e-9);
+  if (!is_epoch_over)
+    progress->images_per_s = (done - run->epoch_before) / fmax(apps_seconds_since(run->epoch_ns), 1e-9);
   if (run->is.progress) run->is.progress(run->is.context, progress);
   if (run->is.stopping && !run->is_stopping) run->is_stopping = run->is.stopping(run->is.context);
 }
@@ -56,14 +57,16 @@ static pawl_status take_steps(struct cnn_run *run, uint64_t step, uint64_t most,
   run->all.done += tally.done;
   run->progress.rate = cnn_plan_sgd(&run->plan, run->result.steps - 1).rate;
   report(run, false);
-  return PAWL_OK;
+  return run->way->keep ? run->way->keep(run) : PAWL_OK;
 }
 
 static pawl_status run_epoch(struct cnn_run *run) {
-  uint64_t steps = cnn_plan_epoch(&run->plan), done = 0, taken = 0, begun = run->result.steps;
+  uint64_t steps = cnn_plan_epoch(&run->plan), taken = 0;
+  uint64_t done = run->result.steps % steps, begun = run->result.steps - done;
   pawl_status status = PAWL_OK;
   run->epoch_ns = apps_now();
-  run->epoch = (struct cnn_tally){0};
+  if (done == 0) run->epoch = (struct cnn_tally){0};
+  run->epoch_before = (double)run->epoch.done;
   for (; done < steps && !run->is_stopping && !status; done += taken)
     status = take_steps(run, begun + done, steps - done, &taken);
   run->result.train_s += apps_seconds_since(run->epoch_ns);

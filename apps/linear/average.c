@@ -141,8 +141,11 @@ static pawl_status load(struct linear_worker *worker) {
 
 pawl_status linear_average_load(struct linear_worker *worker, struct linear_census *census) {
   pawl_status status = load(worker);
-  for (size_t i = 0; !status && i < worker->average->piece_count; i++)
-    linear_census_add(census, worker->average->pieces[i].batch);
+  for (size_t i = 0; !status && i < worker->average->piece_count; i++) {
+    const struct held_piece *piece = &worker->average->pieces[i];
+    linear_census_add(census, piece->batch);
+    if (worker->spec.digests) apps_digest_add(&census->digest, piece->number, piece->batch);
+  }
   return status;
 }
 
@@ -288,6 +291,36 @@ pawl_status linear_average_agree(struct linear_worker *worker, const struct line
 pawl_status linear_average_give(struct linear_worker *worker, const struct linear_order *order) {
   size_t size = worker->dense ? worker->dense_size : SIZE_MAX;
   return apps_reduce_give(worker->worker, worker->dense, size, sizeof *worker->dense, order->begin, order->end);
+}
+
+/* --- checkpoints ------------------------------------------------------------------------------------------ */
+
+/* Tensors that were loaded in vain are zero again, as those of a new worker. */
+static pawl_status load_file(struct linear_worker *worker, const struct linear_order *order,
+                             const struct apps_reduce_place *place, struct pawl_tensor tensor,
+                             struct apps_reduce_part *part) {
+  struct linear_average *average = worker->average;
+  pawl_status status = apps_reduce_load(worker->worker, place, &tensor, 1, part);
+  worker->has_said = status != PAWL_OK;
+  average->iteration = !status && part->files > 0 ? order->iteration : 0;
+  if (average->iteration == 0) memset(average->w, 0, average->size * sizeof *average->w);
+  return status;
+}
+
+pawl_status linear_average_file(struct linear_worker *worker, const struct linear_order *order,
+                                struct linear_reply *reply) {
+  const struct apps_reduce_place place = {.folder = worker->spec.folder,
+                                          .job = worker->spec.job,
+                                          .turn = (uint32_t)order->turn,
+                                          .serial = order->serial,
+                                          .iteration = order->iteration};
+  pawl_status status = *place.folder ? apps_reduce_await(worker->worker, order->number) : PAWL_INVALID;
+  if (!status) status = prepare(worker, order);
+  if (status) return status;
+  struct linear_average *average = worker->average;
+  struct pawl_tensor tensor = {.values = average->w, .count = average->size, .type = PAWL_F64};
+  if (order->what == LINEAR_LOAD) return load_file(worker, order, &place, tensor, &reply->part);
+  return apps_reduce_save(worker->worker, &place, &tensor, 1, average->iteration, &reply->part);
 }
 
 /* --- the method ------------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 
 #include "apps/common/clock.h"
 #include "apps/common/memory.h"
+#include "apps/common/reduce_files.h"
 #include "apps/linear/hessian.h"
 #include "apps/linear/methods.h"
 #include "apps/linear/model/model.h"
@@ -63,7 +64,8 @@ struct linear_spec {
   bool reduces;
   char graph[PAWL_REDUCE_GRAPH_MAX + 1]; /* "": the default */
   enum pawl_reduce_mode mode;
-  bool falls; /* the learning rate falls along half a cosine wave */
+  bool falls;                   /* the learning rate falls along half a cosine wave */
+  char folder[APPS_FOLDER_MAX]; /* of checkpoints; "": none */
 };
 
 void linear_spec_fini(struct linear_spec *spec);
@@ -79,6 +81,8 @@ enum linear_do {
   LINEAR_MEET = 8,     /* average.c: load the rows, and tell how many steps they need */
   LINEAR_AGREE = 9,    /* average.c: compute the mean of the weights of all workers */
   LINEAR_GIVE = 10,    /* average.c: the first worker reports a part of that mean */
+  LINEAR_SAVE = 11,    /* average.c: save the weights to a file */
+  LINEAR_LOAD = 12,    /* average.c: load them */
 };
 
 /* Points of a search: steps of `rate`, half of it, a quarter, … */
@@ -113,6 +117,7 @@ struct linear_order {
   uint64_t total;            /* steps of all passes of the point, for a rate that falls */
   uint64_t number;           /* of the peer group: a reduce begins with at least this one */
   uint64_t begin, end;       /* GIVE */
+  uint64_t turn;             /* SAVE, LOAD */
 };
 
 struct linear_reply {
@@ -134,6 +139,7 @@ struct linear_reply {
   uint64_t steps;  /* MEET: of this worker's rows; SWEEP by average.c: made so far. A sum has the maximum */
   uint64_t number; /* MEET: of the peer group, as the worker knows it; likewise */
   bool lacks;      /* EVALUATE: this worker came after the weights were averaged */
+  struct apps_reduce_part part; /* SAVE, LOAD */
 };
 
 /* JSON texts, which the caller frees; NULL without memory. Readers return false for a text that is incomplete
@@ -224,6 +230,8 @@ pawl_status linear_average_load(struct linear_worker *worker, struct linear_cens
 pawl_status linear_average_meet(struct linear_worker *worker, struct linear_reply *reply);
 pawl_status linear_average_agree(struct linear_worker *worker, const struct linear_order *order);
 pawl_status linear_average_give(struct linear_worker *worker, const struct linear_order *order);
+pawl_status linear_average_file(struct linear_worker *worker, const struct linear_order *order,
+                                struct linear_reply *reply); /* SAVE, LOAD */
 void linear_average_forget(struct linear_worker *worker);
 void linear_average_fini(struct linear_worker *worker);
 

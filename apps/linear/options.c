@@ -57,9 +57,8 @@ static bool check_share(const struct pawl_linear_options *options, const struct 
   if (method != &linear_averaged) return wrong(error, "--share reduce needs --method sgd");
   if (options->mode < 0 || options->mode > PAWL_REDUCE_ASYNC)
     return wrong(error, "unknown mode of reduce; expected notify-ack, bsp or async");
-  if (options->checkpoints)
-    return wrong(error, "servers keep checkpoints, and --share reduce has none; omit --checkpoint, --checkpoint-every "
-                        "and --resume");
+  if (options->checkpoints && strlen(options->checkpoints) >= APPS_FOLDER_MAX)
+    return wrong(error, "the name of the folder in --checkpoint is too long");
   if (options->patience)
     return wrong(error, "workers that share by reduce cannot go back to an earlier model; omit --early-stop");
   if (options->graph && strlen(options->graph) > PAWL_REDUCE_GRAPH_MAX)
@@ -89,6 +88,10 @@ static bool check_names(const struct pawl_linear_options *options, char error[PA
     snprintf(error, PAWL_LINEAR_TEXT, "the name of the file %s is not UTF-8; rename it", options->paths[i]);
     return false;
   }
+  json_t *folder = options->share == PAWL_LINEAR_REDUCE ? json_string(options->checkpoints) : NULL;
+  json_decref(folder);
+  if (options->share == PAWL_LINEAR_REDUCE && options->checkpoints && !folder)
+    return wrong(error, "the name of the folder in --checkpoint is not UTF-8; rename it");
   const char *label = options->reading.label;
   if (label && strlen(label) >= sizeof((struct linear_spec *)0)->label)
     return wrong(error, "the name in --label has more than 127 bytes; give the number of the column instead");

@@ -54,7 +54,8 @@ static struct linear_order make_order(void) {
                                .total = UINT64_MAX,
                                .number = UINT64_MAX,
                                .begin = 7,
-                               .end = UINT64_MAX};
+                               .end = UINT64_MAX,
+                               .turn = 1};
 }
 
 static struct linear_reply make_reply(void) {
@@ -162,7 +163,7 @@ static void test_an_order_comes_back_as_it_went(void **state) {
   assert_true(again.labels[0] == -1.5 && again.labels[1] == 0.1 && again.seed == UINT64_MAX);
   assert_true(again.slack == 1e300 && again.damping == 1 && again.rate == 0.3);
   assert_true(again.iteration == order.iteration && again.steps == order.steps && again.total == UINT64_MAX);
-  assert_true(again.number == UINT64_MAX && again.begin == 7 && again.end == UINT64_MAX);
+  assert_true(again.number == UINT64_MAX && again.begin == 7 && again.end == UINT64_MAX && again.turn == 1);
   free(text);
 }
 
@@ -269,7 +270,7 @@ static void test_specs_with_senseless_values_are_refused(void **state) {
 static void test_orders_with_senseless_values_are_refused(void **state) {
   (void)state;
   must_not_read(ORDER, "\"do\":2", "\"do\":0");
-  must_not_read(ORDER, "\"do\":2", "\"do\":11");
+  must_not_read(ORDER, "\"do\":2", "\"do\":13");
   must_not_read(ORDER, "\"average\":[\"", "\"average\":[0,\"");
   must_not_read(ORDER, "\"fffff\"", "\"100000000\"");                   /* more steps than 32 bits */
   must_not_read(ORDER, "\"fffffffffff00000\"", "\"ffffffffffffffff\""); /* steps beyond the last */

@@ -178,6 +178,7 @@ static pawl_status obey(struct linear_worker *worker, const struct linear_order 
     return worker->spec.method->gather ? worker->spec.method->gather(worker, order) : PAWL_OK;
   if (order->what == LINEAR_MEASURE) return linear_scale_measure(worker, order);
   if (order->what == LINEAR_AGREE) return linear_average_agree(worker, order);
+  if (order->what == LINEAR_SAVE || order->what == LINEAR_LOAD) return linear_average_file(worker, order, reply);
   if (order->what == LINEAR_SWEEP) return worker->spec.method->sweep(worker, order, reply);
   if (order->what == LINEAR_EVALUATE || worker->spec.method->streams) return linear_evaluate(worker, order, reply);
   return order->what == LINEAR_DERIVE ? linear_derive(worker, order, reply) : linear_search(worker, order, reply);

@@ -147,6 +147,7 @@ struct pawl_cnn_result {
   uint64_t bytes_sent, bytes_received; /* by all workers */
 
   double guess_loss; /* the loss of guessing */
+  uint64_t resumed;  /* of `steps`: those of the run that this one continues */
 };
 
 struct pawl_cnn_options {
@@ -236,6 +237,13 @@ struct pawl_cnn_sharing {
   pawl_status (*start_worker)(void *context);    /* asks for one more worker; NULL: workers come by themselves */
 
   enum pawl_cnn_push push; /* PAWL_CNN_SERVERS */
+
+  /* PAWL_CNN_REDUCE: a folder in which each worker regularly saves its parameters, and this process how far the training
+   * is. Absolute; workers on other machines write to the folder of that name there. NULL: no checkpoints. */
+  const char *checkpoints;
+  double checkpoint_every_s; /* seconds between checkpoints; 0: 60. Another one is written when `stopping` says so */
+  bool resume; /* continue from the checkpoint. With as many workers the result is the same as without the interruption.
+                  PAWL_NOT_FOUND if there is none, PAWL_MISMATCH if it has other options or images, PAWL_CORRUPT */
 };
 
 PAWL_API void pawl_cnn_sharing_init_sized(struct pawl_cnn_sharing *sharing, size_t struct_size);

@@ -151,7 +151,7 @@ struct pawl_report {
   int64_t took_ns; /* as the worker measured it */
 };
 
-/* The reports of a round, in the order in which workers joined. They are valid until the round is
+/* The reports of a round, in the order in which workers joined the cluster. They are valid until the round is
  * destroyed. */
 PAWL_API size_t pawl_round_count(const struct pawl_round *round);
 PAWL_API PAWL_MUST_USE pawl_status pawl_round_get(const struct pawl_round *round, size_t index,

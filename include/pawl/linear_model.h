@@ -339,7 +339,8 @@ struct pawl_linear_options {
                                                  consecutive rounds; 0: never */
   pawl_status (*start_worker)(void *context); /* asks for one more worker; NULL: workers come by themselves */
 
-  const char *checkpoints;   /* directory that servers can write to; NULL: no checkpoints */
+  const char *checkpoints;   /* directory that servers, or workers that share by REDUCE, can write to; NULL: no
+                                checkpoints */
   double checkpoint_every_s; /* seconds between checkpoints; 0: 60 */
   bool resume;               /* continue from the newest checkpoint. PAWL_NOT_FOUND if there is none,
                                 PAWL_MISMATCH if it has other options or data */
@@ -356,8 +357,7 @@ struct pawl_linear_options {
 
   /* How workers share the weights. REDUCE is for `method` SGD (or AUTO, which then is SGD) and sessions that are for
    * peers only: no servers are needed. Each worker keeps its rows in memory, has its own weights, makes steps with its
-   * own minibatches, and averages with its neighbours in a graph after each step. It takes no `start` and no
-   * `checkpoints`. */
+   * own minibatches, and averages with its neighbours in a graph after each step. It takes no `start`. */
   enum pawl_linear_share share;
   const char *graph;          /* as in struct pawl_reduce_options; NULL: the default */
   enum pawl_reduce_mode mode; /* of reduce */

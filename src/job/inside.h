@@ -25,7 +25,7 @@ struct pwi_scheduler_event_item {
 
 struct pwi_scheduler {
   struct pwi_scheduler_options options;
-  struct pwi_job_worker **members; /* sorted by increasing number */
+  struct pwi_job_worker **members; /* by ascending node, then number */
   size_t member_count, member_room;
   struct pwi_share **shares; /* room for the shares of all members while a plan is made */
 

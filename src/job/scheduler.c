@@ -108,13 +108,19 @@ static pawl_status make_room(struct pwi_scheduler *scheduler) {
   return PAWL_OK;
 }
 
+/* By node, as peer groups rank their members: the same number of workers that start together get the same pieces at the
+ * same ranks in every run, in whatever order they ask. */
+static bool is_before(const struct pwi_worker_name *a, const struct pwi_worker_name *b) {
+  return a->node != b->node ? a->node < b->node : a->number < b->number;
+}
+
 pawl_status pwi_scheduler_join(struct pwi_scheduler *scheduler, const struct pwi_worker_name *name) {
   struct pwi_job_worker *member = make_room(scheduler) ? NULL : pwi_alloc_zero(1, sizeof *member);
   if (!member) return PAWL_NO_MEMORY;
   member->name = *name;
   if (scheduler->asked > 0) scheduler->asked--;
   size_t at = scheduler->member_count++;
-  for (; at > 0 && scheduler->members[at - 1]->name.number > name->number; at--)
+  for (; at > 0 && is_before(name, &scheduler->members[at - 1]->name); at--)
     scheduler->members[at] = scheduler->members[at - 1];
   scheduler->members[at] = member;
   return PAWL_OK;

@@ -220,6 +220,7 @@ refuses_svm() {
 refuses_svm '--share reduce needs --method sgd' --share reduce --method dual
 refuses_svm '--graph and --mode need --share reduce' --method sgd --graph root
 refuses_svm 'need --share reduce' --method sgd --schedule cosine
-refuses_svm 'omit --checkpoint' --method sgd --share reduce --checkpoint-every 5
+expect 1 "$pawl" train svm rows.svm -o no.model --method sgd --share reduce --workers 2 --resume
+complained 'cannot resume from .*no.model.checkpoints: No such file'
 refuses_svm 'give --share servers or reduce' --share none
 refuses_svm 'omit --servers and --replicas' --method sgd --share reduce --servers 2

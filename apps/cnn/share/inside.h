@@ -18,8 +18,10 @@
 #include <pawl/pawl.h>
 #include <pawl/reduce.h>
 
+#include "apps/cnn/run.h"
 #include "apps/cnn/solver.h"
 #include "apps/common/model_file.h"
+#include "apps/common/reduce_files.h"
 
 #define CNN_TIMEOUT (60 * PAWL_SECOND) /* for vectors and jobs that should exist */
 #define CNN_GIVEN ((uint64_t)1 << 19)  /* parameters in the report of one round: 2 MiB */
@@ -38,7 +40,8 @@ struct cnn_share_spec {
   /* PAWL_CNN_REDUCE */
   char graph[PAWL_REDUCE_GRAPH_MAX + 1]; /* "": the default */
   enum pawl_reduce_mode mode;
-  bool means_gradients; /* gradients are averaged, not models */
+  bool means_gradients;         /* gradients are averaged, not models */
+  char folder[APPS_FOLDER_MAX]; /* of checkpoints; "": none */
 };
 
 void cnn_share_spec_fini(struct cnn_share_spec *spec);
@@ -48,15 +51,18 @@ enum cnn_do {
   CNN_STEPS = 2,
   CNN_AGREE = 3, /* reduce: compute the mean of the models of all workers */
   CNN_GIVE = 4,  /* reduce: the first worker reports parameters [begin, end) of that mean */
+  CNN_SAVE = 5,  /* reduce: save parameters and momentum to a file */
+  CNN_LOAD = 6,  /* reduce: load them */
 };
 
 struct cnn_order {
   enum cnn_do what;
-  uint64_t step, count; /* STEPS: the first, and how many */
+  uint64_t step, count; /* STEPS: the first, and how many. SAVE, LOAD: those that were made */
   uint64_t number;      /* of the peer group that all workers know: reduce begins with at least this one */
   uint64_t serial;      /* of this round: part of the name of a reduce */
   bool adopts;          /* all but one worker take over parameters and momentum */
   uint64_t begin, end;  /* GIVE */
+  uint64_t turn;        /* SAVE, LOAD */
 };
 
 struct cnn_reply {
@@ -65,6 +71,7 @@ struct cnn_reply {
   uint64_t number;   /* MEET: of the peer group. STEPS by reduce: steps that the model of this worker has made */
   double waited_s, worked_s;
   uint64_t bytes_sent, bytes_received; /* of the session so far */
+  struct apps_reduce_part part;        /* SAVE, LOAD */
 };
 
 /* JSON texts, which the caller frees; NULL without memory. Readers return false for a text that is incomplete or
@@ -79,6 +86,14 @@ bool cnn_reply_read(const void *bytes, size_t size, struct cnn_reply *reply_out)
 /* The vector on the servers: all parameters, and a last element that is above 0 once a worker has to stop. */
 void cnn_vector_name(const struct cnn_share_spec *spec, char name[PAWL_NAME_MAX + 1]);
 
+/* --- the scheduler's file of a checkpoint ----------------------------------------------------------------- */
+
+pawl_status cnn_state_write(const struct cnn_run *run, const struct cnn_share_spec *spec,
+                            const struct apps_reduce_saved *saved, char *error);
+
+/* Sets the steps and figures of the run. Failures are explained in run->error. */
+pawl_status cnn_state_read(struct cnn_run *run, const struct cnn_share_spec *spec, struct apps_reduce_saved *saved_out);
+
 /* --- the worker ----------------------------------------------------------------------------------------- */
 
 struct cnn_worker {
@@ -89,6 +104,7 @@ struct cnn_worker {
   struct pawl_cnn_model *model;
   struct cnn_solver solver;
   char error[PAWL_CNN_TEXT]; /* reason of a failure; "": none given */
+  bool has_said;             /* pawl_worker_say has given it already */
 
   /* servers.c */
   struct pawl_vector *vector;
@@ -110,6 +126,8 @@ pawl_status cnn_servers_steps(struct cnn_worker *worker, const struct cnn_order 
 void cnn_servers_end(struct cnn_worker *worker);
 pawl_status cnn_reduce_steps(struct cnn_worker *worker, const struct cnn_order *order, struct cnn_reply *reply);
 pawl_status cnn_reduce_agree(struct cnn_worker *worker, const struct cnn_order *order);
+pawl_status cnn_reduce_file(struct cnn_worker *worker, const struct cnn_order *order,
+                            struct apps_reduce_part *part_out);
 void cnn_reduce_end(struct cnn_worker *worker);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "apps/cnn/options.h"
 #include "apps/common/model_file.h"
+#include "apps/common/reduce_files.h"
 #include "apps/common/sized.h"
 
 static const struct pawl_cnn_sharing defaults = {.share = PAWL_CNN_SERVERS};
@@ -25,6 +26,19 @@ bool cnn_sharing_means_gradients(const struct pawl_cnn_sharing *is) {
   return is->average == PAWL_CNN_AVERAGE_AUTO ? is_exact(is) : is->average == PAWL_CNN_AVERAGE_GRADIENTS;
 }
 
+static bool check_files(const struct pawl_cnn_sharing *is, char *error) {
+  if (is->resume && !is->checkpoints) return bad(error, "--resume needs the folder of the checkpoint");
+  if (!is->checkpoints) return true;
+  if (is->share != PAWL_CNN_REDUCE)
+    return bad(error, "only workers that share by reduce have checkpoints; give --share reduce, or omit --checkpoint, "
+                      "--checkpoint-every and --resume");
+  if (strlen(is->checkpoints) >= APPS_FOLDER_MAX)
+    return bad(error, "the name of the folder in --checkpoint is too long");
+  json_t *name = json_string(is->checkpoints);
+  json_decref(name);
+  return name ? true : bad(error, "the name of the folder in --checkpoint is not UTF-8; rename it");
+}
+
 static bool check(const struct pawl_cnn_sharing *is, char *error) {
   if (is->share != PAWL_CNN_SERVERS && is->share != PAWL_CNN_REDUCE)
     return bad(error, "unknown way to share; expected servers or reduce");
@@ -42,6 +56,7 @@ static bool check(const struct pawl_cnn_sharing *is, char *error) {
   if ((int)is->average < 0 || is->average > PAWL_CNN_AVERAGE_GRADIENTS)
     return bad(error, "unknown average; expected models or gradients");
   if (is->graph && strlen(is->graph) > PAWL_REDUCE_GRAPH_MAX) return bad(error, "the name of the graph is too long");
+  if (!check_files(is, error)) return false;
   if (is->average == PAWL_CNN_AVERAGE_GRADIENTS && !is_exact(is))
     return bad(error, "gradients can be averaged on the complete graph with the mode notify-ack only, because all "
                       "workers need the same mean; average models instead");

@@ -145,3 +145,26 @@ pawl_status cnn_reduce_agree(struct cnn_worker *worker, const struct cnn_order *
   if (!is_there) cnn_reduce_end(worker); /* this worker has no mean that it could give */
   return explain(worker, status);
 }
+
+/* --- checkpoints ------------------------------------------------------------------------------------------ */
+
+/* A worker without a file has made no steps, and takes over another one's. */
+pawl_status cnn_reduce_file(struct cnn_worker *worker, const struct cnn_order *order,
+                            struct apps_reduce_part *part_out) {
+  size_t count = worker->model->net->parameters;
+  struct pawl_tensor tensors[2] = {tensor_of(worker->model->parameters, count),
+                                   tensor_of(worker->solver.velocity, count)};
+  const struct apps_reduce_place place = {.folder = worker->spec.folder,
+                                          .job = worker->spec.job,
+                                          .turn = (uint32_t)order->turn,
+                                          .serial = order->serial,
+                                          .iteration = order->step};
+  if (!*place.folder) return PAWL_INVALID;
+  pawl_status status = explain(worker, apps_reduce_await(worker->worker, order->number));
+  if (status) return status;
+  if (order->what == CNN_SAVE) return apps_reduce_save(worker->worker, &place, tensors, 2, worker->iteration, part_out);
+  status = apps_reduce_load(worker->worker, &place, tensors, 2, part_out);
+  worker->has_said = status != PAWL_OK;
+  worker->iteration = !status && part_out->files > 0 ? order->step : 0;
+  return status;
+}

@@ -29,6 +29,8 @@ struct cnn_scheduler {
   bool adopts;                /* in the next round with steps */
   uint64_t number;            /* of the peer group, as far as all workers know it */
   double waited_s, worked_s;
+  struct apps_reduce_saved saved; /* the newest checkpoint */
+  int64_t saved_ns;
 };
 
 /* --- sums over workers ------------------------------------------------------------------------------------ */
@@ -42,6 +44,7 @@ static pawl_status add_report(void *context, size_t index, const struct pawl_rep
   sum->tally.done += reply.tally.done;
   if (reply.diverged && (!sum->diverged || reply.diverged < sum->diverged)) sum->diverged = reply.diverged;
   if (reply.number > sum->number) sum->number = reply.number;
+  apps_reduce_part_add(&sum->part, &reply.part);
   sum->waited_s += reply.waited_s;
   sum->worked_s += reply.worked_s;
   sum->bytes_sent += reply.bytes_sent;
@@ -186,6 +189,59 @@ static pawl_status collect_model(struct cnn_run *run) {
   return PAWL_OK;
 }
 
+/* --- checkpoints ------------------------------------------------------------------------------------------ */
+
+static pawl_status order_files(struct cnn_run *run, enum cnn_do what, uint32_t turn, uint64_t step,
+                               struct cnn_reply *sum_out) {
+  struct cnn_scheduler *scheduler = run->state;
+  struct cnn_order order = {.what = what, .step = step, .turn = turn};
+  pawl_status status = meet(scheduler);
+  order.number = scheduler->number;
+  return status ? status : do_round(scheduler, &order, sum_out);
+}
+
+static bool is_due(const struct cnn_run *run) {
+  const struct cnn_scheduler *scheduler = run->state;
+  double every = scheduler->sharing.checkpoint_every_s > 0 ? scheduler->sharing.checkpoint_every_s : 60;
+  if (!scheduler->sharing.checkpoints || run->result.steps >= cnn_plan_steps(&run->plan)) return false;
+  return run->is_stopping || apps_seconds_since(scheduler->saved_ns) >= every;
+}
+
+/* A checkpoint that cannot be written does not end the training. The turn changes once the scheduler's file names it. */
+static pawl_status keep(struct cnn_run *run) {
+  struct cnn_scheduler *scheduler = run->state;
+  struct apps_reduce_saved next = scheduler->saved;
+  struct cnn_reply sum;
+  char error[APPS_TEXT_MAX] = "";
+  if (!is_due(run)) return PAWL_OK;
+  scheduler->saved_ns = apps_now();
+  pawl_status status = order_files(run, CNN_SAVE, 1 - next.turn, run->result.steps, &sum);
+  if (status) return status;
+  if (!apps_reduce_is_saved(&scheduler->common, &sum.part, run->result.workers, run->result.steps, &next))
+    return PAWL_OK;
+  if (cnn_state_write(run, &scheduler->spec, &next, error))
+    apps_tell(&scheduler->common, "no checkpoint was written: %s", error);
+  else
+    scheduler->saved = next;
+  return PAWL_OK;
+}
+
+static pawl_status resume(struct cnn_run *run) {
+  struct cnn_scheduler *scheduler = run->state;
+  struct apps_reduce_saved *saved = &scheduler->saved;
+  struct cnn_reply sum;
+  if (!scheduler->sharing.resume) return PAWL_OK;
+  pawl_status status = order_files(run, CNN_LOAD, saved->turn, saved->part.iteration, &sum);
+  if (!status)
+    status = apps_reduce_is_loaded(&scheduler->common, &sum.part, run->result.workers, saved,
+                                   scheduler->sharing.checkpoints);
+  if (!status)
+    apps_tell(&scheduler->common, "resuming from step %llu of %llu", (unsigned long long)run->result.steps,
+              (unsigned long long)cnn_plan_steps(&run->plan));
+  scheduler->adopts = false; /* a worker without a file is behind, and takes over by itself */
+  return status;
+}
+
 /* --- the job ---------------------------------------------------------------------------------------------- */
 
 static bool hear(void *application, const struct pawl_job_event *event) {
@@ -235,6 +291,7 @@ static pawl_status write_spec(struct cnn_run *run) {
   spec->mode = sharing->mode;
   spec->push = sharing->push;
   spec->means_gradients = cnn_sharing_means_gradients(sharing);
+  if (sharing->checkpoints) snprintf(spec->folder, sizeof spec->folder, "%s", sharing->checkpoints);
   return apps_texts_copy(sharing->paths, sharing->path_count, &spec->paths, &spec->path_count) ? PAWL_OK
                                                                                                : PAWL_NO_MEMORY;
 }
@@ -245,9 +302,12 @@ static pawl_status begin(struct cnn_run *run) {
   scheduler->steps = FIRST_STEPS;
   scheduler->common.context = run->is.context;
   scheduler->common.stopping = run->is.stopping;
+  scheduler->saved_ns = apps_now();
   pawl_status status = write_spec(run);
+  if (!status && scheduler->sharing.resume) status = cnn_state_read(run, &scheduler->spec, &scheduler->saved);
   if (!status && scheduler->spec.share == PAWL_CNN_SERVERS) status = push_model(run);
   if (!status) status = create_job(scheduler);
+  if (!status) status = resume(run);
   return status ? apps_fail_as_said(&scheduler->common, status) : PAWL_OK;
 }
 
@@ -268,7 +328,7 @@ static void end(struct cnn_run *run) {
   cnn_share_spec_fini(&scheduler->spec);
 }
 
-static const struct cnn_way shared = {begin, take, fetch, end};
+static const struct cnn_way shared = {.begin = begin, .take = take, .fetch = fetch, .keep = keep, .end = end};
 
 pawl_status pawl_cnn_train_shared(struct pawl_session *session, const struct pawl_cnn_sharing *sharing,
                                   const struct pawl_images *images, const struct pawl_images *test,

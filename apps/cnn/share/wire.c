@@ -40,13 +40,13 @@ static bool plan_read(json_t *object, struct cnn_plan *plan) {
 char *cnn_share_spec_write(const struct cnn_share_spec *spec) {
   const struct pawl_cnn_about *about = &spec->about;
   return apps_json_print(json_pack(
-      "{s:s, s:s, s:i, s:o, s:i, s:s, s:[I, I, I, I], s:o, s:o, s:o, s:I, s:s, s:i, s:i, s:b}", "app", "cnn", "job",
-      spec->job, "share", (int)spec->share, "paths", apps_json_texts(spec->paths, spec->path_count), "format",
+      "{s:s, s:s, s:i, s:o, s:i, s:s, s:[I, I, I, I], s:o, s:o, s:o, s:I, s:s, s:i, s:i, s:b, s:s}", "app", "cnn",
+      "job", spec->job, "share", (int)spec->share, "paths", apps_json_texts(spec->paths, spec->path_count), "format",
       (int)spec->format, "net", about->net, "shape", (json_int_t)about->channels, (json_int_t)about->height,
       (json_int_t)about->width, (json_int_t)about->classes, "mean", apps_json_numbers(about->mean, about->channels),
       "deviation", apps_json_numbers(about->deviation, about->channels), "plan", plan_write(&spec->plan), "threads",
       (json_int_t)spec->threads, "graph", spec->graph, "mode", (int)spec->mode, "push", (int)spec->push, "gradients",
-      spec->means_gradients));
+      spec->means_gradients, "folder", spec->folder));
 }
 
 static bool about_read(json_t *object, struct pawl_cnn_about *about) {
@@ -69,20 +69,21 @@ static bool about_read(json_t *object, struct pawl_cnn_about *about) {
 }
 
 static bool spec_read(json_t *object, struct cnn_share_spec *spec) {
-  const char *job, *graph;
+  const char *job, *graph, *folder;
   int share, format, mode, push, gradients;
   json_int_t threads;
   json_t *paths, *plan;
-  if (json_unpack(object, "{s:s, s:i, s:o, s:i, s:o, s:I, s:s, s:i, s:i, s:b}", "job", &job, "share", &share, "paths",
-                  &paths, "format", &format, "plan", &plan, "threads", &threads, "graph", &graph, "mode", &mode, "push",
-                  &push, "gradients", &gradients))
+  if (json_unpack(object, "{s:s, s:i, s:o, s:i, s:o, s:I, s:s, s:i, s:i, s:b, s:s}", "job", &job, "share", &share,
+                  "paths", &paths, "format", &format, "plan", &plan, "threads", &threads, "graph", &graph, "mode",
+                  &mode, "push", &push, "gradients", &gradients, "folder", &folder))
     return false;
-  if (strlen(job) >= sizeof spec->job || strlen(graph) >= sizeof spec->graph || threads < 1 || threads > 1024 ||
-      (share != PAWL_CNN_SERVERS && share != PAWL_CNN_REDUCE) || format < 0 || format > PAWL_IMAGES_CIFAR || mode < 0 ||
-      mode > PAWL_REDUCE_ASYNC || push < 0 || push > PAWL_CNN_PUSH_ASYNC)
+  if (strlen(job) >= sizeof spec->job || strlen(graph) >= sizeof spec->graph || strlen(folder) >= sizeof spec->folder ||
+      threads < 1 || threads > 1024 || (share != PAWL_CNN_SERVERS && share != PAWL_CNN_REDUCE) || format < 0 ||
+      format > PAWL_IMAGES_CIFAR || mode < 0 || mode > PAWL_REDUCE_ASYNC || push < 0 || push > PAWL_CNN_PUSH_ASYNC)
     return false;
   memcpy(spec->job, job, strlen(job) + 1);
   memcpy(spec->graph, graph, strlen(graph) + 1);
+  memcpy(spec->folder, folder, strlen(folder) + 1);
   spec->share = (enum pawl_cnn_share)share;
   spec->format = (enum pawl_images_format)format;
   spec->mode = (enum pawl_reduce_mode)mode;
@@ -108,23 +109,25 @@ bool cnn_share_spec_read(const void *bytes, size_t size, struct cnn_share_spec *
 /* --- orders and replies ----------------------------------------------------------------------------------- */
 
 char *cnn_order_write(const struct cnn_order *order) {
-  return apps_json_print(json_pack(
-      "{s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "do", (int)order->what, "step", apps_json_wide(order->step), "count",
-      apps_json_wide(order->count), "number", apps_json_wide(order->number), "serial", apps_json_wide(order->serial),
-      "adopts", order->adopts, "begin", apps_json_wide(order->begin), "end", apps_json_wide(order->end)));
+  return apps_json_print(json_pack("{s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "do", (int)order->what, "step",
+                                   apps_json_wide(order->step), "count", apps_json_wide(order->count), "number",
+                                   apps_json_wide(order->number), "serial", apps_json_wide(order->serial), "adopts",
+                                   order->adopts, "begin", apps_json_wide(order->begin), "end",
+                                   apps_json_wide(order->end), "turn", apps_json_wide(order->turn)));
 }
 
 bool cnn_order_read(const void *bytes, size_t size, struct cnn_order *order_out) {
-  json_t *object = apps_json_parse(bytes, size), *step, *count, *number, *serial, *begin, *end;
+  json_t *object = apps_json_parse(bytes, size), *step, *count, *number, *serial, *begin, *end, *turn;
   struct cnn_order order = {0};
   int what, adopts;
-  bool good =
-      !json_unpack(object, "{s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "do", &what, "step", &step, "count", &count,
-                   "number", &number, "serial", &serial, "adopts", &adopts, "begin", &begin, "end", &end) &&
-      apps_json_wide_of(step, &order.step) && apps_json_wide_of(count, &order.count) &&
-      apps_json_wide_of(number, &order.number) && apps_json_wide_of(serial, &order.serial) &&
-      apps_json_wide_of(begin, &order.begin) && apps_json_wide_of(end, &order.end) && what >= CNN_MEET &&
-      what <= CNN_GIVE && order.count <= UINT32_MAX && order.step <= UINT64_MAX - order.count;
+  bool good = !json_unpack(object, "{s:i, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}", "do", &what, "step", &step, "count",
+                           &count, "number", &number, "serial", &serial, "adopts", &adopts, "begin", &begin, "end",
+                           &end, "turn", &turn) &&
+              apps_json_wide_of(turn, &order.turn) && order.turn <= 1 && apps_json_wide_of(step, &order.step) &&
+              apps_json_wide_of(count, &order.count) && apps_json_wide_of(number, &order.number) &&
+              apps_json_wide_of(serial, &order.serial) && apps_json_wide_of(begin, &order.begin) &&
+              apps_json_wide_of(end, &order.end) && what >= CNN_MEET && what <= CNN_LOAD && order.count <= UINT32_MAX &&
+              order.step <= UINT64_MAX - order.count;
   json_decref(object);
   if (!good) return false;
   order.what = (enum cnn_do)what;
@@ -135,23 +138,25 @@ bool cnn_order_read(const void *bytes, size_t size, struct cnn_order *order_out)
 
 char *cnn_reply_write(const struct cnn_reply *reply) {
   return apps_json_print(
-      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss", apps_json_number(reply->tally.loss), "wrong",
-                apps_json_wide(reply->tally.wrong), "done", apps_json_wide(reply->tally.done), "diverged",
+      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss", apps_json_number(reply->tally.loss),
+                "wrong", apps_json_wide(reply->tally.wrong), "done", apps_json_wide(reply->tally.done), "diverged",
                 apps_json_wide(reply->diverged), "number", apps_json_wide(reply->number), "waited",
                 apps_json_number(reply->waited_s), "worked", apps_json_number(reply->worked_s), "sent",
-                apps_json_wide(reply->bytes_sent), "received", apps_json_wide(reply->bytes_received)));
+                apps_json_wide(reply->bytes_sent), "received", apps_json_wide(reply->bytes_received), "part",
+                apps_reduce_part_write(&reply->part)));
 }
 
 bool cnn_reply_read(const void *bytes, size_t size, struct cnn_reply *reply_out) {
   json_t *object = apps_json_parse(bytes, size), *loss, *wrong, *done, *diverged, *number, *waited, *worked, *sent,
-         *received;
+         *received, *part;
   struct cnn_reply reply = {0};
-  bool good = !json_unpack(object, "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss", &loss, "wrong", &wrong,
+  bool good = !json_unpack(object, "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss", &loss, "wrong", &wrong,
                            "done", &done, "diverged", &diverged, "number", &number, "waited", &waited, "worked",
-                           &worked, "sent", &sent, "received", &received) &&
-              apps_json_wide_of(wrong, &reply.tally.wrong) && apps_json_wide_of(done, &reply.tally.done) &&
-              apps_json_wide_of(diverged, &reply.diverged) && apps_json_wide_of(number, &reply.number) &&
-              apps_json_wide_of(sent, &reply.bytes_sent) && apps_json_wide_of(received, &reply.bytes_received);
+                           &worked, "sent", &sent, "received", &received, "part", &part) &&
+              apps_reduce_part_read(part, &reply.part) && apps_json_wide_of(wrong, &reply.tally.wrong) &&
+              apps_json_wide_of(done, &reply.tally.done) && apps_json_wide_of(diverged, &reply.diverged) &&
+              apps_json_wide_of(number, &reply.number) && apps_json_wide_of(sent, &reply.bytes_sent) &&
+              apps_json_wide_of(received, &reply.bytes_received);
   if (good) {
     reply.tally.loss = apps_json_number_of(loss);
     reply.waited_s = apps_json_number_of(waited);

@@ -10,7 +10,8 @@
 #include "apps/common/reduce.h"
 
 static pawl_status complain(struct cnn_worker *worker, pawl_status status) {
-  if (status) pawl_worker_say(worker->worker, "%s", *worker->error ? worker->error : apps_error_text(status));
+  if (status && !worker->has_said)
+    pawl_worker_say(worker->worker, "%s", *worker->error ? worker->error : apps_error_text(status));
   worker->error[0] = 0;
   return status;
 }
@@ -93,6 +94,7 @@ static pawl_status obey(struct cnn_worker *worker, const struct cnn_order *order
   if (order->what == CNN_GIVE) return give(worker, order);
   if (order->what == CNN_MEET) reply.number = peers ? pawl_peers_number(peers) : 0;
   if (order->what == CNN_AGREE) status = cnn_reduce_agree(worker, order);
+  if (order->what == CNN_SAVE || order->what == CNN_LOAD) status = cnn_reduce_file(worker, order, &reply.part);
   if (order->what == CNN_STEPS)
     status = worker->spec.share == PAWL_CNN_SERVERS ? cnn_servers_steps(worker, order, &reply)
                                                     : cnn_reduce_steps(worker, order, &reply);

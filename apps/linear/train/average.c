@@ -64,7 +64,7 @@ static void begin_pass(struct linear_run *run) {
   uint64_t passes = run->options->rounds ? run->options->rounds : 1;
   run->order.what = LINEAR_SWEEP;
   run->order.serial++;
-  run->order.total = run->order.iteration + (passes - run->control.rounds) * run->order.steps;
+  run->order.total = run->order.iteration + (passes + run->resumed - run->control.rounds) * run->order.steps;
 }
 
 pawl_status linear_average_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome) {
@@ -87,6 +87,36 @@ pawl_status linear_average_round(struct linear_run *run, struct linear_reply *su
   outcome->is_whole = is_whole;
   if (is_whole) outcome->objective = sum_out->loss + penalty;
   return PAWL_OK;
+}
+
+/* --- checkpoints ------------------------------------------------------------------------------------------ */
+
+static pawl_status order_files(struct linear_run *run, enum linear_do what, uint32_t turn, struct linear_reply *sum) {
+  bool is_whole;
+  pawl_status status = meet_if_due(run);
+  run->order.what = what;
+  run->order.turn = turn;
+  run->order.serial++;
+  return status ? status : linear_round(run, sum, &is_whole);
+}
+
+pawl_status linear_average_save(struct linear_run *run, struct apps_reduce_saved *next_out, bool *is_there_out) {
+  struct linear_reply sum;
+  *next_out = run->files;
+  pawl_status status = order_files(run, LINEAR_SAVE, 1 - run->files.turn, &sum);
+  if (!status)
+    *is_there_out =
+        apps_reduce_is_saved(&run->common, &sum.part, run->progress.workers, run->order.iteration, next_out);
+  return status;
+}
+
+pawl_status linear_average_load_files(struct linear_run *run) {
+  struct linear_reply sum;
+  run->order.iteration = run->files.part.iteration;
+  pawl_status status = order_files(run, LINEAR_LOAD, run->files.turn, &sum);
+  return status ? status
+                : apps_reduce_is_loaded(&run->common, &sum.part, run->progress.workers, &run->files,
+                                        run->options->checkpoints);
 }
 
 /* --- weights in place of vectors -------------------------------------------------------------------------- */

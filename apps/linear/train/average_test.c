@@ -207,8 +207,13 @@ static void test_options_that_reduce_cannot_do(void **state) {
   options.method = PAWL_LINEAR_METHOD_DUAL;
   refuses("--share reduce needs --method sgd");
   options.method = PAWL_LINEAR_METHOD_SGD;
-  options.checkpoints = "somewhere";
-  refuses("omit --checkpoint");
+  char name[5000];
+  memset(name, 'x', sizeof name);
+  name[sizeof name - 1] = '\0';
+  options.checkpoints = name;
+  refuses("--checkpoint is too long");
+  options.checkpoints = "some\xffwhere"; /* it is sent to workers as JSON */
+  refuses("--checkpoint is not UTF-8");
   options.checkpoints = NULL;
   options.patience = 3;
   options.valid_split = 0.1;

@@ -26,6 +26,7 @@ struct linear_state {
   uint32_t generation, blocks;
   double labels[2], damping, rate, objective;
   struct apps_digest digest;
+  struct apps_reduce_saved files;
 };
 
 /* The weights of the best round that are not zero, by ascending key: guard.c. */
@@ -47,11 +48,12 @@ struct linear_run {
   struct pawl_vector *weights, *bias, *alpha;
   struct pawl_vector *scales; /* NULL: features are not scaled */
   struct linear_kept kept;
-  struct linear_kept earlier;   /* the same at the last full round; not there if that was not the best one */
-  double *mean;                 /* of the weights of workers that average, by id, the bias last; NULL: none yet */
-  size_t mean_size;             /* of `mean` */
-  uint64_t met_moved;           /* `moved` when workers that average last met */
-  struct linear_newton *newton; /* NULL before the first Newton step */
+  struct linear_kept earlier;     /* the same at the last full round; not there if that was not the best one */
+  double *mean;                   /* of the weights of workers that average, by id, the bias last; NULL: none yet */
+  size_t mean_size;               /* of `mean` */
+  uint64_t met_moved;             /* `moved` when workers that average last met */
+  struct apps_reduce_saved files; /* their newest checkpoint */
+  struct linear_newton *newton;   /* NULL before the first Newton step */
   bool has_vectors;
   struct pawl_linear_progress progress;
   char slowest_host[256];
@@ -112,6 +114,10 @@ pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t 
  * reads it. average.c. */
 pawl_status linear_average_collect(struct linear_run *run);
 pawl_status linear_average_penalty(const struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out);
+
+/* The files of workers that average. *next_out: what they have saved, if `*is_there_out`. */
+pawl_status linear_average_save(struct linear_run *run, struct apps_reduce_saved *next_out, bool *is_there_out);
+pawl_status linear_average_load_files(struct linear_run *run);
 
 /* The penalty of the weights on the servers. */
 pawl_status linear_read_penalty(struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out);

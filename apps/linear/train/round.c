@@ -64,6 +64,7 @@ static void add_reply(struct linear_reply *sum, const struct linear_reply *part)
   if (part->steps > sum->steps) sum->steps = part->steps;
   if (part->number > sum->number) sum->number = part->number;
   sum->lacks |= part->lacks;
+  apps_reduce_part_add(&sum->part, &part->part);
 }
 
 static int by_size(const void *a, const void *b) {

@@ -1,6 +1,6 @@
-/* Checkpoints of a job. The servers save the vectors (<pawl/checkpoint.h>), and the scheduler writes the
- * state of the training to a small file beside them. The file is replaced as a whole, and names a complete
- * checkpoint. */
+/* Checkpoints of a job. The servers save the vectors (<pawl/checkpoint.h>), or each worker that averages its weights
+ * (apps/common/reduce_files.h), and the scheduler writes the state of the training to a small file beside them. The
+ * file is replaced as a whole, and names a complete checkpoint. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -19,6 +19,16 @@ static bool state_path(const struct linear_run *run, char *path, size_t size) {
 }
 
 /* --- saving --------------------------------------------------------------------------------------------- */
+
+static void add_reduce_terms(const struct linear_run *run, json_t *terms) {
+  static const char *const modes[] = {
+      [PAWL_REDUCE_NOTIFY_ACK] = "notify-ack", [PAWL_REDUCE_BSP] = "bsp", [PAWL_REDUCE_ASYNC] = "async"};
+  apps_term(terms, "--share", "reduce");
+  apps_term(terms, "--graph", "%s", run->spec.graph);
+  apps_term(terms, "--mode", "%s", modes[run->spec.mode]);
+  apps_term(terms, "--schedule", "%s", run->spec.falls ? "cosine" : "constant");
+  apps_term(terms, "--seed", "%" PRIu64, run->options->seed);
+}
 
 /* The options that must be the same when training resumes, as weights depend on them. */
 static json_t *make_terms(const struct linear_run *run) {
@@ -39,6 +49,7 @@ static json_t *make_terms(const struct linear_run *run) {
             run->spec.class_weights[1]);
   apps_term(terms, "--scale", "%s", pawl_linear_scale_name(run->spec.scale));
   apps_terms_reading(terms, &run->spec.reading);
+  if (run->spec.reduces) add_reduce_terms(run, terms);
   if (!run->spec.method->streams) return terms;
   apps_term(terms, "--minibatch", "%u", (unsigned)run->spec.minibatch);
   apps_term(terms, "--rate", "%.12g", run->spec.rate);
@@ -49,7 +60,7 @@ void linear_state_digest(struct linear_run *run, const struct apps_digest *diges
   if (digest->pieces == run->spec.pieces) run->digest = *digest;
 }
 
-static json_t *describe(const struct linear_run *run, const char *checkpoint) {
+static json_t *describe(const struct linear_run *run, const char *checkpoint, const struct apps_reduce_saved *files) {
   const struct linear_order *order = &run->order;
   json_t *object = json_pack(
       "{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, s:I, s:[f, f], s:f, s:f, s:o, s:f, s:f, s:i, s:i}",
@@ -64,6 +75,7 @@ static json_t *describe(const struct linear_run *run, const char *checkpoint) {
   json_object_set_new(object, "terms", make_terms(run));
   json_object_set_new(object, "files", apps_files_write(run->data));
   json_object_set_new(object, "digest", apps_digest_write(&run->digest));
+  if (run->spec.reduces) json_object_set_new(object, "reduce", apps_reduce_saved_write(files));
   return object;
 }
 
@@ -79,18 +91,35 @@ static void keep_two(struct linear_run *run, const char *newest) {
   snprintf(run->saved[0], sizeof run->saved[0], "%s", newest);
 }
 
-/* A checkpoint that fails does not end the training. */
+/* The turn changes once the file names it: until then, the files of the last turn are the checkpoint. */
+static pawl_status save_files(struct linear_run *run) {
+  struct apps_reduce_saved next;
+  char path[4096], error[APPS_TEXT_MAX] = "";
+  bool is_there = false;
+  pawl_status status = linear_average_save(run, &next, &is_there);
+  if (status || !is_there) return status;
+  if (!state_path(run, path, sizeof path)) return PAWL_INVALID;
+  status = apps_state_write(path, describe(run, "", &next), error);
+  if (status)
+    apps_tell(&run->common, "no checkpoint was written: %s", error);
+  else
+    run->files = next;
+  return PAWL_OK;
+}
+
+/* A checkpoint that fails does not end the training, but a worker that fails does. */
 pawl_status linear_state_save(struct linear_run *run) {
   struct pawl_checkpoint_options options;
   struct pawl_checkpoint_info info;
   char path[4096];
   run->saved_ns = apps_now();
+  if (run->spec.reduces) return save_files(run);
   mkdir(run->options->checkpoints, 0700); /* saving reports a failure */
   pawl_checkpoint_options_init(&options);
   options.directory = run->options->checkpoints;
   pawl_status status = state_path(run, path, sizeof path) ? PAWL_OK : PAWL_INVALID;
   if (!status) status = pawl_checkpoint_save(run->common.session, &options, &info);
-  if (!status) status = apps_state_write(path, describe(run, info.name), NULL);
+  if (!status) status = apps_state_write(path, describe(run, info.name, NULL), NULL);
   if (!status)
     keep_two(run, info.name);
   else
@@ -128,6 +157,7 @@ static bool unpack(json_t *object, const struct linear_run *run, struct linear_s
   state->generation = (uint32_t)generation;
   state->blocks = (uint32_t)blocks;
   state->objective = json_is_number(objective) ? json_number_value(objective) : NAN;
+  if (run->spec.reduces && !apps_reduce_saved_read(json_object_get(object, "reduce"), &state->files)) return false;
   return apps_digest_of(json_object_get(object, "digest"), &state->digest) && loss == (int)run->spec.loss &&
          method == (int)run->spec.method->number && state->point < run->options->point_count &&
          l1 == run->options->points[state->point].l1 && l2 == run->options->points[state->point].l2;
@@ -157,7 +187,7 @@ static pawl_status digest_stream(struct linear_run *run, const struct apps_diges
 
 static pawl_status check_data(struct linear_run *run, const json_t *object, const struct linear_state *state) {
   char text[APPS_RESUME_TEXT] = "";
-  bool streams = run->spec.method->streams;
+  bool streams = run->spec.method->streams && !run->spec.reduces;
   bool has_same_files = apps_files_same(json_object_get(object, "files"), run->data, text);
   pawl_status status = streams ? digest_stream(run, &state->digest, has_same_files) : PAWL_OK;
   if (status) return status;
@@ -172,7 +202,8 @@ static pawl_status check_data(struct linear_run *run, const json_t *object, cons
 }
 
 static pawl_status check_size(struct linear_run *run, const struct linear_state *state) {
-  if (run->spec.method->streams) { /* an estimate from some pieces, which the rules of vectors contain */
+  if (run->spec.method->streams &&
+      !run->spec.reduces) { /* an estimate from some pieces, which the rules of vectors contain */
     run->order.rows = state->rows;
     return PAWL_OK;
   }
@@ -199,21 +230,39 @@ static pawl_status read_file(struct linear_run *run, struct linear_state *state)
   return status ? status : check_size(run, state);
 }
 
-pawl_status linear_state_load(struct linear_run *run, struct linear_state *state_out) {
-  struct linear_state state = {0};
+static pawl_status load_vectors(struct linear_run *run, const struct linear_state *state) {
   struct pawl_checkpoint_options options;
   struct pawl_checkpoint_info info;
-  pawl_status status = read_file(run, &state);
-  if (status) return status;
   pawl_checkpoint_options_init(&options);
   options.directory = run->options->checkpoints;
-  options.name = state.checkpoint;
+  options.name = state->checkpoint;
   options.space = run->spec.job;
-  status = pawl_checkpoint_load(run->common.session, &options, &info);
+  pawl_status status = pawl_checkpoint_load(run->common.session, &options, &info);
   if (status)
-    return apps_fail(&run->common, status, "cannot load the checkpoint %s: %s", state.checkpoint, pawl_error_text());
-  memcpy(run->saved[0], state.checkpoint, sizeof run->saved[0]);
-  memcpy(run->saved[1], state.before, sizeof run->saved[1]);
+    return apps_fail(&run->common, status, "cannot load the checkpoint %s: %s", state->checkpoint, pawl_error_text());
+  memcpy(run->saved[0], state->checkpoint, sizeof run->saved[0]);
+  memcpy(run->saved[1], state->before, sizeof run->saved[1]);
+  return PAWL_OK;
+}
+
+static pawl_status load_files(struct linear_run *run, const struct linear_state *state) {
+  run->files = state->files;
+  run->order.point = state->point;
+  return linear_average_load_files(run);
+}
+
+static void say_resumed(struct linear_run *run, const struct linear_state *state) {
+  char checkpoint[PAWL_CHECKPOINT_NAME_MAX + 32] = "", objective[64] = "";
+  if (*state->checkpoint) snprintf(checkpoint, sizeof checkpoint, " (checkpoint %s)", state->checkpoint);
+  if (isfinite(state->objective)) snprintf(objective, sizeof objective, " with objective %.8g", state->objective);
+  apps_tell(&run->common, "resuming from round %" PRIu64 "%s%s", state->round - 1, objective, checkpoint);
+}
+
+pawl_status linear_state_load(struct linear_run *run, struct linear_state *state_out) {
+  struct linear_state state = {0};
+  pawl_status status = read_file(run, &state);
+  if (!status) status = run->spec.reduces ? load_files(run, &state) : load_vectors(run, &state);
+  if (status) return status;
   run->order.round = state.round;
   run->control.rounds = state.round - state.first_round;
   run->first_round = state.first_round;
@@ -224,11 +273,7 @@ pawl_status linear_state_load(struct linear_run *run, struct linear_state *state
   run->control.damping = state.damping;
   run->control.rate = state.rate;
   memcpy(run->order.labels, state.labels, sizeof state.labels);
-  if (isfinite(state.objective))
-    apps_tell(&run->common, "resuming from round %" PRIu64 " with objective %.8g (checkpoint %s)", state.round - 1,
-              state.objective, state.checkpoint);
-  else
-    apps_tell(&run->common, "resuming from round %" PRIu64 " (checkpoint %s)", state.round - 1, state.checkpoint);
+  say_resumed(run, &state);
   *state_out = state;
   return PAWL_OK;
 }

@@ -38,6 +38,7 @@ static pawl_status write_spec(struct linear_run *run) {
   if (options->graph) snprintf(spec->graph, sizeof spec->graph, "%s", options->graph);
   spec->mode = options->mode;
   spec->falls = options->falls;
+  if (spec->reduces && options->checkpoints) snprintf(spec->folder, sizeof spec->folder, "%s", options->checkpoints);
   spec->rate = options->rate > 0 ? options->rate : spec->method->rate;
   return PAWL_OK;
 }

@@ -22,6 +22,7 @@ struct cnn_train {
   char *output;
   double seconds; /* at the end of training */
   char **paths;   /* absolute paths of the training images, for workers */
+  char *folder;   /* of checkpoints; NULL: none */
 };
 
 /* --- what the method calls ---------------------------------------------------------------------------------------- */
@@ -71,6 +72,8 @@ static int prepare(struct cnn_train *train) {
     exit_code = read_images(train, options->base.data, options->base.data_count, &train->spool, &train->images);
   if (exit_code == PWI_EXIT_OK && options->test.count > 0)
     exit_code = read_images(train, options->test.at, options->test.count, &train->test_spool, &train->test);
+  if (exit_code == PWI_EXIT_OK && pwi_train_cnn_has_checkpoints(options))
+    exit_code = pwi_train_path_checkpoints(&options->base, options->checkpoints, train->output, &train->folder);
   if (exit_code != PWI_EXIT_OK || is_alone(train)) return exit_code;
   train->paths = pwi_train_paths_absolute(train->spool.paths, options->base.data_count);
   return train->paths ? PWI_EXIT_OK : pwi_cli_failure(options->base.command, "out of memory, or a name is too long");
@@ -131,6 +134,7 @@ static pawl_status call_method(struct cnn_train *train, struct pawl_cnn_model **
   struct pawl_cnn_sharing sharing;
   if (is_alone(train)) return pawl_cnn_train(train->images, train->test, cnn, model_out, result_out, error);
   pwi_train_cnn_sharing(&train->options, (const char *const *)train->paths, &sharing);
+  sharing.checkpoints = train->folder;
   sharing.tell = tell;
   if (pwi_train_run_has_workers(&train->run)) sharing.start_worker = start_worker;
   return pawl_cnn_train_shared(train->run.session, &sharing, train->images, train->test, cnn, model_out, result_out,
@@ -177,5 +181,6 @@ int pwi_train_cnn_run(const struct pwi_command *command, int argc, char **argv) 
   pwi_spool_fini(&train.test_spool);
   pwi_train_paths_free(train.paths, train.options.base.data_count);
   pwi_free(train.output);
+  pwi_free(train.folder);
   return exit_code;
 }

@@ -34,10 +34,11 @@ json_t *pwi_train_cnn_json(const struct pawl_cnn_progress *is) {
 
 static void add_workers(const struct pwi_train_cnn_end *end, json_t *object) {
   const struct pawl_cnn_result *result = end->result;
-  json_t *more = json_pack("{s:s, s:I, s:I, s:o, s:I, s:I}", "share", pwi_train_share_name(end->options->base.share),
-                           "workers", (json_int_t)result->workers, "workers_lost", (json_int_t)result->workers_lost,
-                           "wait_pct", pwi_train_json_number(result->wait_pct), "bytes_sent",
-                           (json_int_t)result->bytes_sent, "bytes_received", (json_int_t)result->bytes_received);
+  json_t *more =
+      json_pack("{s:s, s:I, s:I, s:o, s:I, s:I, s:I}", "share", pwi_train_share_name(end->options->base.share),
+                "workers", (json_int_t)result->workers, "workers_lost", (json_int_t)result->workers_lost, "wait_pct",
+                pwi_train_json_number(result->wait_pct), "bytes_sent", (json_int_t)result->bytes_sent, "bytes_received",
+                (json_int_t)result->bytes_received, "resumed", (json_int_t)result->resumed);
   (void)json_object_update(object, more);
   json_decref(more);
 }
@@ -81,7 +82,9 @@ void pwi_train_cnn_end_print(const struct pwi_train_cnn_end *end) {
   const char *how = strcmp(result->why, "epochs") == 0     ? "done"
                     : strcmp(result->why, "guessing") == 0 ? "NO BETTER THAN GUESSING"
                                                            : result->why;
-  printf("%s after %" PRIu64 " epoch%s\n", how, result->epochs, result->epochs == 1 ? "" : "s");
+  printf("%s after %" PRIu64 " epoch%s", how, result->epochs, result->epochs == 1 ? "" : "s");
+  if (result->resumed) printf(", the first %" PRIu64 " steps of which were made before --resume", result->resumed);
+  printf("\n");
   printf("  %-12s %s, with %" PRIu64 " parameters\n", "net", about.net, about.parameters);
   printf("  %-12s %" PRIu64 " of %" PRIu32 " x %" PRIu32 " x %" PRIu32 ", in %" PRIu32 " classes\n", "images",
          about.images, about.channels, about.height, about.width, about.classes);

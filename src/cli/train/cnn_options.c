@@ -37,6 +37,11 @@ const struct pwi_cli_option pwi_train_cnn_list[] = {
     {PWI_TRAIN_ON_LOSS, "on-worker-loss", "HOW",
      "what to do if a worker dies: replace it (default), continue without it, or stop"},
     {PWI_TRAIN_DROP_SLOWEST, "drop-slowest", "X", "drop a worker that takes X times the median, three times in a row"},
+    {PWI_TRAIN_CHECKPOINT, "checkpoint", "DIR",
+     "reduce: directory to which workers save the state (default with --checkpoint-every or --resume: "
+     "MODEL.checkpoints)"},
+    {PWI_TRAIN_CHECKPOINT_EVERY, "checkpoint-every", "S", "reduce: save a checkpoint every S seconds (default: 60)"},
+    {PWI_TRAIN_RESUME, "resume", NULL, "reduce: continue from the checkpoint"},
     {PWI_TRAIN_SERVERS, "servers", "N", "number of server processes (default: 1, and 1 for each replica)"},
     {PWI_TRAIN_REPLICAS, "replicas", "N", "number of further copies of the model: N servers may die (default: 0)"},
     {PWI_SESSION_CLUSTER, "cluster", "ADDRESS[,…]",
@@ -67,6 +72,9 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_SEED, PWI_TRAIN_COUNT64, PLACE(cnn.seed), 0, 2e19, "a whole number"},
     {PWI_TRAIN_THREADS, PWI_TRAIN_COUNT32, PLACE(cnn.threads), 1, 1024, "a number of threads, up to 1024"},
     {PWI_TRAIN_TEST, PWI_TRAIN_FILES, PLACE(test), 0, 0, NULL},
+    {PWI_TRAIN_CHECKPOINT, PWI_TRAIN_TEXT, PLACE(checkpoints), 0, 0, NULL},
+    {PWI_TRAIN_CHECKPOINT_EVERY, PWI_TRAIN_REAL, PLACE(checkpoint_every_s), 1e-3, 1e9,
+     "a number of seconds, at least 0.001"},
     {0},
 };
 
@@ -96,9 +104,18 @@ static void settle_share(struct pwi_train_cnn_options *options) {
     base->share = has_others ? PWI_TRAIN_SHARE_SERVERS : PWI_TRAIN_SHARE_NONE;
 }
 
-static int check_alone(const struct pwi_train_base *base) {
+bool pwi_train_cnn_has_checkpoints(const struct pwi_train_cnn_options *options) {
+  return options->checkpoints || options->checkpoint_every_s > 0 || options->base.resume;
+}
+
+static int check_alone(const struct pwi_train_cnn_options *options) {
+  const struct pwi_train_base *base = &options->base;
   if (base->has_workers && base->workers_most != 1)
     return pwi_cli_usage(base->command, "several workers have to share the parameters; give --share servers or reduce");
+  if (pwi_train_cnn_has_checkpoints(options))
+    return pwi_cli_usage(
+        base->command, "only workers that share by reduce have checkpoints; give --share reduce, or omit --checkpoint, "
+                       "--checkpoint-every and --resume");
   if (base->has_servers || base->names_cluster)
     return pwi_cli_usage(base->command, "one process needs no servers and no cluster; give --share servers");
   return PWI_EXIT_OK;
@@ -111,7 +128,7 @@ static int check(struct pwi_train_cnn_options *options) {
   if (!options->cnn.net) return pwi_cli_usage(base->command, "no net was named; give --model lenet or --model vgg");
   if (!pawl_cnn_check(&options->cnn, error)) return pwi_cli_usage(base->command, "%s", error);
   settle_share(options);
-  if (base->share == PWI_TRAIN_SHARE_NONE) return check_alone(base);
+  if (base->share == PWI_TRAIN_SHARE_NONE) return check_alone(options);
   int exit_code = pwi_train_base_settle(base);
   if (exit_code != PWI_EXIT_OK) return exit_code;
   pwi_train_cnn_sharing(options, options->base.data, &sharing);
@@ -145,6 +162,9 @@ void pwi_train_cnn_sharing(const struct pwi_train_cnn_options *options, const ch
   else
     sharing_out->push = push_of(base);
   sharing_out->average = options->average;
+  if (pwi_train_cnn_has_checkpoints(options)) sharing_out->checkpoints = "beside the model"; /* settled later */
+  sharing_out->checkpoint_every_s = options->checkpoint_every_s;
+  sharing_out->resume = base->resume;
 }
 
 bool pwi_train_cnn_options_read(struct pwi_train_cnn_options *options, const struct pwi_command *command, int argc,

@@ -13,6 +13,8 @@ struct pwi_train_cnn_options {
   enum pawl_cnn_average average;
   struct pawl_images_options reading;
   struct pwi_train_files_given test;
+  const char *checkpoints; /* NULL: not given */
+  double checkpoint_every_s;
 };
 
 /* The options, for --help and parsing. */
@@ -22,7 +24,10 @@ extern const struct pwi_cli_option pwi_train_cnn_list[];
 bool pwi_train_cnn_options_read(struct pwi_train_cnn_options *options, const struct pwi_command *command, int argc,
                                 char **argv, int *exit_out);
 
-/* How workers share, without callbacks. `paths` are those of the training images. */
+/* Whether the run has checkpoints. */
+bool pwi_train_cnn_has_checkpoints(const struct pwi_train_cnn_options *options);
+
+/* How workers share, without callbacks and the folder of checkpoints. `paths` are those of the training images. */
 void pwi_train_cnn_sharing(const struct pwi_train_cnn_options *options, const char *const *paths,
                            struct pawl_cnn_sharing *sharing_out);
 

@@ -9,8 +9,6 @@
 #include "base/memory.h"
 #include "cli/train/paths.h"
 
-#define CHECKPOINTS ".checkpoints"
-
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
 char *pwi_train_model_name(const char *data, enum pawl_linear_format format) {
@@ -30,17 +28,6 @@ char *pwi_train_point_name(const char *output, const char *mark) {
   return name;
 }
 
-/* The default directory of checkpoints is beside the model. */
-static bool name_checkpoints(struct pwi_train_files *files, const struct pwi_train_options *options) {
-  char beside[PATH_MAX];
-  bool wanted = options->checkpoints || options->base.resume || options->linear.checkpoint_every_s > 0;
-  if (!wanted) return true;
-  int size = snprintf(beside, sizeof beside, "%s" CHECKPOINTS, files->output);
-  if (size < 0 || (size_t)size >= sizeof beside) return false;
-  files->checkpoints = pwi_train_path_absolute(options->checkpoints ? options->checkpoints : beside);
-  return files->checkpoints != NULL;
-}
-
 static bool make_names(struct pwi_train_files *files, const struct pwi_train_options *options) {
   files->path_count = options->base.data_count;
   files->valid_count = options->valid.count;
@@ -53,7 +40,7 @@ static bool make_names(struct pwi_train_files *files, const struct pwi_train_opt
                                              options->has_format ? options->format : PAWL_LINEAR_FORMAT_PAWL);
   if (!files->paths || !files->valid || !files->output) return false;
   files->format = options->has_format ? options->format : pawl_linear_format_of(files->output);
-  return name_checkpoints(files, options);
+  return true;
 }
 
 /* --- what must be there ------------------------------------------------------------------------------------------- */
@@ -81,15 +68,11 @@ static bool make_folder(const struct pwi_train_options *options, const char *pat
   return *exit_out == PWI_EXIT_OK;
 }
 
-/* With --resume, the directory must exist; otherwise it is created. */
-static bool check_checkpoints(const struct pwi_train_files *files, const struct pwi_train_options *options,
-                              int *exit_out) {
-  if (!files->checkpoints) return true;
-  if (!options->base.resume) return make_folder(options, files->checkpoints, exit_out);
-  if (access(files->checkpoints, R_OK | X_OK) == 0) return true;
-  *exit_out = pwi_cli_failure(options->base.command, "cannot resume from %s: %s; to start over, omit --resume",
-                              files->checkpoints, strerror(errno));
-  return false;
+static bool check_checkpoints(struct pwi_train_files *files, const struct pwi_train_options *options, int *exit_out) {
+  bool wanted = options->checkpoints || options->base.resume || options->linear.checkpoint_every_s > 0;
+  if (!wanted) return true;
+  *exit_out = pwi_train_path_checkpoints(&options->base, options->checkpoints, files->output, &files->checkpoints);
+  return *exit_out == PWI_EXIT_OK;
 }
 
 bool pwi_train_files_init(struct pwi_train_files *files, struct pwi_train_options *options, int *exit_out) {

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 
 #define PATTERN "*?["
+#define CHECKPOINTS ".checkpoints"
 
 /* --- names -------------------------------------------------------------------------------------------------------- */
 
@@ -138,6 +139,18 @@ int pwi_train_path_folder(const struct pwi_command *command, const char *path) {
   if (mkdir(path, 0777) == 0 || (errno == EEXIST && stat(path, &about) == 0 && S_ISDIR(about.st_mode)))
     return PWI_EXIT_OK;
   return pwi_cli_failure(command, "cannot create the folder %s: %s", path, strerror(errno));
+}
+
+int pwi_train_path_checkpoints(const struct pwi_train_base *base, const char *given, const char *output,
+                               char **folder_out) {
+  char beside[PATH_MAX];
+  int size = snprintf(beside, sizeof beside, "%s" CHECKPOINTS, output);
+  *folder_out = size > 0 && (size_t)size < sizeof beside ? pwi_train_path_absolute(given ? given : beside) : NULL;
+  if (!*folder_out) return pwi_cli_failure(base->command, "out of memory, or a name is too long");
+  if (!base->resume) return pwi_train_path_folder(base->command, *folder_out);
+  if (access(*folder_out, R_OK | X_OK) == 0) return PWI_EXIT_OK;
+  return pwi_cli_failure(base->command, "cannot resume from %s: %s; to start over, omit --resume", *folder_out,
+                         strerror(errno));
 }
 
 /* --- the files that a run of this process alone writes ------------------------------------------------------------ */

@@ -37,6 +37,11 @@ int pwi_train_path_log(const struct pwi_command *command, const char *path);
 /* Creates a folder if it does not exist. */
 int pwi_train_path_folder(const struct pwi_command *command, const char *path);
 
+/* The absolute path of the folder of checkpoints: `given`, or beside the model. It is created; if the run resumes, it must
+ * exist. Free *folder_out with pwi_free, in any case. */
+int pwi_train_path_checkpoints(const struct pwi_train_base *base, const char *given, const char *output,
+                               char **folder_out);
+
 /* --- the files that a run of this process alone writes ------------------------------------------------------------ */
 
 struct pwi_train_names {
