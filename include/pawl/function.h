@@ -21,6 +21,14 @@
  * the same arguments. If it returns anything but PAWL_OK, nothing is applied and the sender gets that status
  * (PAWL_REFUSED if there is no better one). `stored` and `state` are copies; writing to them has no effect.
  *
+ * OPERANDS. A push may carry rows that all of its rows share: its *operand*, which is sent once
+ * (where.operand, <pawl/vector.h>). Each row of such a push has one value for each row of the operand. EXPAND turns them
+ * into the rows that the function's pushes have otherwise. It is local, deterministic and unfailing as APPLY is. In its
+ * call, `pushed` has `operand_rows` values for each of the `count` rows, `operand` has `operand_rows` rows of
+ * `pushed_width` values, and the results go to `stored`, as rows of `pushed_width` values, which are not initialised;
+ * `state` is NULL. Then the server goes on as if these rows had been pushed. If EXPAND is NULL, a row becomes the sum of
+ * the operand's rows, each times the row's value for it: a push carries the factors of a matrix.
+ *
  * THREADS. A server calls a function from several threads at once, for different rows.
  *
  * SHARED OBJECTS export one symbol:
@@ -99,6 +107,8 @@ struct pawl_function_call {
   void *stored;
   void *state;              /* NULL if the function has no state */
   const double *parameters; /* one value per declared parameter, in that order */
+  const void *operand;      /* of `expand`; otherwise NULL */
+  size_t operand_rows;
 };
 
 /* Later versions add fields at the end; zero in such a field selects the earlier behaviour. */
@@ -118,6 +128,7 @@ struct pawl_server_function {
 
   pawl_status (*check)(const struct pawl_function_call *call); /* may be NULL */
   void (*apply)(const struct pawl_function_call *call);
+  void (*expand)(const struct pawl_function_call *call); /* see OPERANDS; may be NULL */
 };
 
 /* The symbol that a shared object exports: it returns an array of pointers to its functions. pawl itself does

@@ -43,6 +43,18 @@
  * own session called earlier, except pushes that come after other tasks and have not started yet. Rows of
  * different arcs, and of different slices, may be of different moments.
  *
+ * FACTORS. A push or pushpull may carry the factors of its rows instead of the rows: with K pairs u, v, the row of each key
+ * is the sum of u[key] * v over the pairs. `where.operand` has the K vectors v, row by row, each as wide as a row that is
+ * pushed; where.operand_rows is K; and `values` has K numbers for each key, the u of that key. So K (keys + width) values
+ * travel instead of keys * width. The servers compute the rows, and then do with them what they do with any push. The
+ * operand belongs to the task as the values do, has at most PAWL_SLICE_BYTES, and goes to each arc; memory of
+ * pawl_buffer_create serves here too. A server function may give an operand another meaning (<pawl/function.h>).
+ *   struct pawl_where where = pawl_at_range(0, rows);
+ *   where.operand = v;
+ *   where.operand_rows = pairs;
+ *   status = pawl_vector_push(matrix, where, u, &task);
+ * Servers of an older version of pawl make the task fail with PAWL_UNSUPPORTED, and change nothing.
+ *
  * Servers on the same host read memory from pawl_buffer_create without a copy; other memory is copied once.
  *
  * THREADS. Any thread may call any function. Several threads may use one vector at the same time.
@@ -194,11 +206,13 @@ struct pawl_where {
   size_t after_count;
   struct pawl_task *parent; /* task from pawl_task_begin that this call is a part of; NULL: none */
   bool clocks;              /* pull only: ask for the clocks of the rows (pawl_task_clocks) */
+  const void *operand;      /* see FACTORS; NULL: none */
+  size_t operand_rows;
 };
 
 static inline struct pawl_where pawl_at_keys(const uint64_t *keys, size_t count) {
   static const uint64_t none[1] = {0}; /* an empty list, which is not the same as no list */
-  struct pawl_where where = {keys || count ? keys : none, count, 0, {0, PAWL_KEY_END}, {0}, 0, 0, 0, false};
+  struct pawl_where where = {keys || count ? keys : none, count, 0, {0, PAWL_KEY_END}, {0}, 0, 0, 0, false, 0, 0};
   return where;
 }
 
@@ -211,7 +225,7 @@ static inline struct pawl_where pawl_at_list(const struct pawl_keys *list) {
 }
 
 static inline struct pawl_where pawl_at_range(uint64_t begin, uint64_t end) {
-  struct pawl_where where = {0, 0, 0, {begin, end}, {0}, 0, 0, 0, false};
+  struct pawl_where where = {0, 0, 0, {begin, end}, {0}, 0, 0, 0, false, 0, 0};
   return where;
 }
 
@@ -244,7 +258,8 @@ PAWL_API void pawl_keys_destroy(struct pawl_keys *list);
  * `pushed_width` values (pawl_vector_info); for most functions this is the width of the vector.
  *   PAWL_UNSORTED     the keys are not in strictly ascending order
  *   PAWL_OUT_OF_SPAN  a key or the range lies outside the span of the vector
- *   PAWL_UNSUPPORTED  a range of a vector with mixed placement
+ *   PAWL_UNSUPPORTED  a range of a vector with mixed placement; an operand through lossy filters
+ *   PAWL_TOO_LARGE    the operand
  *   PAWL_INVALID      also if a task in `after` belongs to another session, or `parent` has ended
  * These errors are found before anything is sent. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_vector_push(struct pawl_vector *vector, struct pawl_where where,

@@ -237,6 +237,8 @@ class Where(ctypes.Structure):
         ("after_count", ctypes.c_size_t),
         ("parent", ctypes.c_void_p),
         ("clocks", ctypes.c_bool),
+        ("operand", ctypes.c_void_p),
+        ("operand_rows", ctypes.c_size_t),
     ]
 
 

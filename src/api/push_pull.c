@@ -33,7 +33,13 @@ static pawl_status explain(pawl_status status, const char *what, const struct pa
   if (status == PAWL_UNSUPPORTED && vector->entry->is.placement == PAWL_PLACE_MIXED && !where->keys && !where->list)
     return pwi_error(status, "%s %s: with mixed placement ranges are not supported; use key lists", what, vector->name);
   if (status == PAWL_UNSUPPORTED)
-    return pwi_error(status, "%s %s: the vector has lossy filters; use push and pull instead", what, vector->name);
+    return pwi_error(status, "%s %s: the vector has lossy filters; use push and pull %s instead", what, vector->name,
+                     where->operand ? "without an operand" : "alone");
+  if (status == PAWL_TOO_LARGE && where->operand)
+    return pwi_error(status, "%s %s: an operand of %zu rows has more than %d MiB", what, vector->name,
+                     where->operand_rows, PAWL_SLICE_BYTES >> 20);
+  if (status == PAWL_INVALID && where->operand && where->after_count == 0 && !where->parent)
+    return pwi_error(status, "%s %s: only push and pushpull take an operand", what, vector->name);
   if (status == PAWL_INVALID && (where->after_count > 0 || where->parent))
     return pwi_error(status,
                      "%s %s: a task in `after` belongs to another session, or the task that the call should "
@@ -92,6 +98,9 @@ static pawl_status check_where(const char *what, const struct pawl_vector *vecto
                      where->after_count);
   if (where->range.begin > where->range.end)
     return pwi_error(PAWL_INVALID, "%s %s: the range ends before it begins", what, vector->name);
+  if (!where->operand != (where->operand_rows == 0))
+    return pwi_error(PAWL_INVALID, "%s %s: operand is %s, but operand_rows is %zu", what, vector->name,
+                     where->operand ? "given" : "NULL", where->operand_rows);
   if (where->list && where->list->vector != vector->entry->id.id)
     return pwi_error(PAWL_INVALID, "%s %s: the list was made for another vector", what, vector->name);
   return where->node.id != 0 ? PAWL_OK : pwi_session_needs_servers(vector->session, what, vector->name);
@@ -123,7 +132,9 @@ static pawl_status start(struct pawl_vector *vector, const struct pawl_where *wh
                                   .aggregate = call->aggregate,
                                   .tick = call->tick,
                                   .weights = call->weights,
-                                  .flush = call->flush};
+                                  .flush = call->flush,
+                                  .operand = where->operand,
+                                  .operand_rows = where->operand_rows};
   if (where->clocks && call->kind == PWI_REQUEST_PULL) task->inner.clocks = &task->clocks;
   pawl_status status = find_flow(vector, where->node.id, &held.flow);
   if (status) return status;
@@ -203,7 +214,9 @@ static pawl_status make_trigger(struct pawl_vector *vector, const struct pawl_wh
   trigger->where = (struct pwi_where){.keys = where->keys,
                                       .count = where->count,
                                       .list = where->list ? where->list->inner : NULL,
-                                      .range = limit_of(vector, where)};
+                                      .range = limit_of(vector, where),
+                                      .operand = where->operand,
+                                      .operand_rows = where->operand_rows};
   trigger->in = values;
   trigger->tick = tick;
   *trigger_out = trigger; /* the task owns it from now on */

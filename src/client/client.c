@@ -338,6 +338,7 @@ void pwi_client_destroy(struct pwi_client *client) {
   free_flows(client);
   for (size_t i = 0; i < client->outgoing_count; i++) {
     pwi_pages_fini(&client->outgoings[i]->coded);
+    pwi_pages_fini(&client->outgoings[i]->coded_operand);
     pwi_free(client->outgoings[i]);
   }
   pwi_free(client->outgoings);

@@ -224,7 +224,11 @@ struct pwi_where {
   struct pawl_range range; /* {0, 0} with a list: no limit; alone: the whole span */
   /* PUSH, PUSHPULL: id of a group whose pushes of `tick` are applied as one; 0: none */
   uint64_t aggregate;
-  uint64_t tick;       /* tick of the aggregate */
+  uint64_t tick; /* tick of the aggregate */
+  /* PUSH, PUSHPULL: rows as wide as a pushed one, which all rows share; each row of `in` then has one value for each of
+   * them (<pawl/function.h>, OPERANDS). NULL: none */
+  const void *operand;
+  size_t operand_rows;
   const void *weights; /* PUSH: the stored rows as the caller knows them, for filters; may be NULL */
   /* PUSH: drop no row and send all residuals. Without keys and range: the residuals alone */
   bool flush;
@@ -233,8 +237,8 @@ struct pwi_where {
 /* Starts a task. `kind` is PUSH, PULL, PUSHPULL, or RESTORE: a push of rows that are assigned, by stored
  * keys. `in` is for all but PULL, `out` for PULL and PUSHPULL. All memory that the call names must remain
  * valid until the task is finished. An error means that the task did not start: PAWL_UNSORTED,
- * PAWL_OUT_OF_SPAN, PAWL_UNSUPPORTED (a range of a mixed vector), PAWL_FORBIDDEN, PAWL_INVALID,
- * PAWL_NO_MEMORY. After PAWL_OK, `finished` is called. */
+ * PAWL_OUT_OF_SPAN, PAWL_UNSUPPORTED (a range of a mixed vector; an operand through lossy filters),
+ * PAWL_FORBIDDEN, PAWL_INVALID, PAWL_TOO_LARGE, PAWL_NO_MEMORY. After PAWL_OK, `finished` is called. */
 PAWL_MUST_USE pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                            enum pwi_request_kind kind, const struct pwi_where *where, const void *in,
                                            void *out);

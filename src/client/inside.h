@@ -69,7 +69,9 @@ struct client_part {
   uint64_t signature;       /* of the keys; 0: not computed yet */
   bool is_wanted;           /* send the keys: the server does not know the signature */
 
-  const char *in;     /* rows to send; NULL: none */
+  const char *in;      /* rows to send; NULL: none */
+  const void *operand; /* of these rows; NULL: none */
+  size_t operand_rows;
   char *out;          /* room for rows that come back; NULL: none */
   uint64_t *keys_out; /* SCAN: room for keys */
 
@@ -190,6 +192,12 @@ static inline size_t pwi_flow_bytes_in(const struct pwi_flow *flow, enum pwi_req
   return kind == PWI_REQUEST_RESTORE ? flow->row_bytes + flow->state_bytes : flow->pushed_bytes;
 }
 
+/* The same beside an operand with so many rows; 0: without one. */
+static inline size_t pwi_flow_bytes_beside(const struct pwi_flow *flow, enum pwi_request_kind kind,
+                                           size_t operand_rows) {
+  return operand_rows > 0 ? operand_rows * flow->value_size : pwi_flow_bytes_in(flow, kind);
+}
+
 /* --- lists ---------------------------------------------------------------------------------------------- */
 
 struct keylist_cut {
@@ -303,7 +311,8 @@ struct outgoing {
   struct pwi_region *region; /* for encoded keys; NULL: none yet */
   size_t room;               /* bytes of the region */
   struct pwi_pages coded;    /* values in a codec */
-  struct client_peer *peer;  /* the peer whose link is timed with this message; NULL: not timed */
+  struct pwi_pages coded_operand;
+  struct client_peer *peer; /* the peer whose link is timed with this message; NULL: not timed */
   int64_t sent_at;
 };
 
@@ -476,6 +485,7 @@ void pwi_peer_sent(struct client_peer *peer, struct client_part *part);
 void pwi_peer_remove(struct client_peer *peer, struct client_part *part);
 struct client_peer *pwi_client_take_due(struct pwi_client *client); /* NULL: no queue has anything new */
 size_t pwi_part_bytes_out(const struct client_part *part);          /* of values that go */
+size_t pwi_part_operand_bytes(const struct client_part *part);      /* that go beside them */
 size_t pwi_part_bytes_back(const struct client_part *part);         /* of values that come */
 /* Bytes that the server passes on to its chain. */
 size_t pwi_part_load(const struct client_part *part);

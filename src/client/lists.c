@@ -147,7 +147,7 @@ pawl_status pwi_client_mix(struct pwi_client *client, struct pwi_task *task, con
     client->mixings = mixing;
   }
   mixing->row_bytes = flow->row_bytes;
-  mixing->bytes_in = flow->pushed_bytes;
+  mixing->bytes_in = pwi_flow_bytes_beside(flow, PWI_REQUEST_PUSH, where->operand_rows);
   pawl_status status = prepare(mixing, where, in, out);
   if (status) {
     free_mixing(client, mixing);

@@ -397,6 +397,8 @@ void pwi_part_fail(struct pwi_client *client, struct client_part *part, pawl_sta
   part->keys = no_keys;
   part->rows = 0;
   part->in = NULL;
+  part->operand = NULL;
+  part->operand_rows = 0;
   part->out = NULL;
   pwi_part_settle(client, part);
 }
@@ -409,7 +411,7 @@ void pwi_flow_kill(struct pwi_client *client, struct pwi_flow *flow, pawl_status
 /* --- narrowing ------------------------------------------------------------------------------------------ */
 
 static void skip_rows(struct client_part *part, size_t rows) {
-  if (part->in) part->in += rows * pwi_flow_bytes_in(part->flow, part->kind);
+  if (part->in) part->in += rows * pwi_flow_bytes_beside(part->flow, part->kind, part->operand_rows);
   if (part->out) part->out += rows * part->flow->row_bytes;
 }
 

@@ -88,6 +88,25 @@ static void test_a_request_that_the_server_cannot_read_fails_before_it_is_sent(v
   stop_scene(&scene);
 }
 
+/* An older server would take the values for rows. */
+static void test_a_push_of_factors_fails_before_an_older_server_gets_it(void **state) {
+  START;
+  static const int64_t operand[] = {1, 2, 3};
+  struct call call = {.task.finished = call_finished};
+  bring_up(&scene, 1);
+  peer_of(&scene, 1)->link->peering.features = ~PWI_FEATURE_OPERAND;
+  struct pwi_where where = {.range = {0, 10}, .operand = operand, .operand_rows = 3};
+  assert_int_equal(pwi_client_start(scene.client, &call.task, scene.flow, PWI_REQUEST_PUSH, &where, scene.in, NULL),
+                   PAWL_OK);
+  struct client_part *part = scene.flow->first;
+  assert_int_equal(part->voided, PAWL_UNSUPPORTED);
+  assert_true(part->rows == 0 && !part->operand);
+  assert_int_equal(part->state, PART_SENT);
+  while (scene.flow->first) answer(&scene, scene.flow->first, PWI_CODE_OK);
+  assert_over(&call, PAWL_UNSUPPORTED);
+  stop_scene(&scene);
+}
+
 static void test_a_refusal_names_the_keys(void **state) {
   START;
   struct call call;
@@ -412,6 +431,7 @@ int main(void) {
       T(a_pull_that_fails_ends_at_once),
       T(a_push_waits_for_a_server_without_memory),
       T(a_request_that_the_server_cannot_read_fails_before_it_is_sent),
+      T(a_push_of_factors_fails_before_an_older_server_gets_it),
       T(a_refusal_names_the_keys),
       T(failures_of_neighbouring_parts_are_reported_as_one),
       T(all_parts_of_a_deleted_vector_end),

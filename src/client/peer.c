@@ -30,12 +30,16 @@ struct client_peer *pwi_client_peer(struct pwi_client *client, uint64_t node) {
 /* --- sums ----------------------------------------------------------------------------------------------- */
 
 size_t pwi_part_bytes_out(const struct client_part *part) {
-  return part->in ? part->rows * pwi_flow_bytes_in(part->flow, part->kind) : 0;
+  return part->in ? part->rows * pwi_flow_bytes_beside(part->flow, part->kind, part->operand_rows) : 0;
+}
+
+size_t pwi_part_operand_bytes(const struct client_part *part) {
+  return part->in && part->rows > 0 ? part->operand_rows * part->flow->pushed_bytes : 0;
 }
 
 /* Bytes that the server passes on to its chain: the values of a push, or the rows that a LINEAR changes. */
 size_t pwi_part_load(const struct client_part *part) {
-  if (part->kind != PWI_REQUEST_LINEAR) return pwi_part_bytes_out(part);
+  if (part->kind != PWI_REQUEST_LINEAR) return pwi_part_bytes_out(part) + pwi_part_operand_bytes(part);
   return part->rows < PWI_LINEAR_SLICE / part->flow->row_bytes ? part->rows * part->flow->row_bytes : PWI_LINEAR_SLICE;
 }
 

@@ -145,6 +145,8 @@ static void is_in(struct pwi_client *client, struct client_part *part, pawl_stat
     part->kind = PWI_REQUEST_PULL;
     part->number = part->prior = part->sender = 0;
     part->in = NULL;
+    part->operand = NULL;
+    part->operand_rows = 0;
     part->is_strict = true;
     pwi_part_hold(client, part, PART_BLOCKED);
     return;

@@ -148,8 +148,9 @@ static pawl_status make_key_room(struct pwi_client *client, struct outgoing *out
 static bool is_small(const struct client_part *part) {
   bool has_list = part->keys && (part->is_wanted || !part->list);
   /* A codec needs memory. */
-  if (part->flow->filters && pwi_part_bytes_out(part) >= PWI_CODING_MIN) return false;
-  return pwi_part_bytes_out(part) <= SMALL_BODY && (!has_list || part->rows <= SMALL_KEYS);
+  size_t bytes = pwi_part_bytes_out(part) + pwi_part_operand_bytes(part);
+  if (part->flow->filters && bytes >= PWI_CODING_MIN) return false;
+  return bytes <= SMALL_BODY && (!has_list || part->rows <= SMALL_KEYS);
 }
 
 /* If the server reads the client's memory in place, copying keys is cheaper than packing them. */
@@ -237,6 +238,30 @@ static pawl_status add_values(struct pwi_message_builder *builder, const struct 
                                 .length = bytes};
   bool is_again = part->sender != 0 && part->flow->filters && pwi_is_planted(PWI_PLANTED_REFILTER);
   return pwi_message_add(builder, &section, is_again ? pwi_planted_refilter(part->in, bytes) : part->in);
+}
+
+/* Adds the rows that all rows of the part share. Zeros in them are left out if the filters of the flow say so. */
+static pawl_status add_operand(struct pwi_client *client, const struct client_link *link,
+                               struct pwi_message_builder *builder, struct outgoing *outgoing,
+                               const struct client_part *part) {
+  struct flow_filters *filters = part->flow->filters;
+  size_t bytes = pwi_part_operand_bytes(part);
+  if (bytes == 0) return PAWL_OK;
+  if (!(link->peering.features & PWI_FEATURE_OPERAND)) return PAWL_UNSUPPORTED;
+  struct pwi_coding coding = {.type = (enum pwi_value_type)part->flow->entry.is.type,
+                              .values = part->operand,
+                              .count = bytes / part->flow->value_size};
+  struct pwi_coded coded = {.codec = PWI_CODEC_RAW, .data = part->operand, .size = bytes};
+  if (filters && outgoing && !link->peering.in_place) {
+    coding.codecs = filters->push_codecs & link->peering.codecs & 1u << PWI_CODEC_BITMAP;
+    coded = pwi_coder_encode(&client->coder, &coding, &outgoing->coded_operand);
+  }
+  struct pwi_section section = {.type = PWI_SECTION_OPERAND,
+                                .codec = (uint8_t)coded.codec,
+                                .value_type = (uint8_t)part->flow->entry.is.type,
+                                .count = (uint32_t)coding.count,
+                                .length = coded.size};
+  return pwi_message_add(builder, &section, coded.data);
 }
 
 static bool is_new_fold(const struct pwi_operation *operation) {
@@ -349,7 +374,10 @@ static struct pwi_message_terms terms_of(const struct pwi_client *client, const 
                                          const struct client_part *part) {
   struct pwi_message_terms terms = link->peering.data;
   size_t bytes = pwi_part_bytes_out(part);
+  size_t beside = pwi_part_operand_bytes(part);
   if (!link->peering.sound && bytes > 0 && !pwi_client_in_buffer(client, part->in, bytes)) terms.unchecked = false;
+  if (!link->peering.sound && beside > 0 && !pwi_client_in_buffer(client, part->operand, beside))
+    terms.unchecked = false;
   return terms;
 }
 
@@ -383,6 +411,7 @@ static pawl_status build(struct pwi_client *client, const struct client_link *li
   if (!status && part->keys && !part->is_collecting)
     status = add_keys(client, link, builder, outgoing, part, small, small_size);
   if (!status && !part->is_collecting) status = add_operation(link, builder, part);
+  if (!status && !part->is_collecting) status = add_operand(client, link, builder, outgoing, part);
   if (!status && !part->is_collecting) {
     if (part->flow->filters && outgoing && part->in)
       status = add_coded(client, link, builder, outgoing, part);
@@ -416,7 +445,7 @@ static pawl_status send_part(struct pwi_client *client, struct client_peer *peer
   }
   client->figures.parts_sent++;
   client->figures.parts_resent += part->tries > 0 || part->sender == client->sender;
-  client->figures.bytes_pushed += pwi_part_bytes_out(part);
+  client->figures.bytes_pushed += pwi_part_bytes_out(part) + pwi_part_operand_bytes(part);
   part->flow->traffic.messages_out++;
   part->flow->traffic.bytes_out += sizeof builder->head + builder->body_size;
   if (pwi_part_is_numbered(part)) peer->link->proven = client->sender;

@@ -91,6 +91,8 @@ struct client_call {
   bool is_fresh; /* no server knows the list: send its keys */
   struct pawl_range range;
   const char *in;
+  const void *operand;
+  size_t operand_rows;
   char *out;
   uint64_t tick;
   uint64_t aggregate;
@@ -113,8 +115,20 @@ static bool is_mixed(const struct pwi_flow *flow, enum pwi_request_kind kind) {
   return flow->place.mixed && kind != PWI_REQUEST_RESTORE;
 }
 
+/* One row with its operand fits into a message. */
+static pawl_status check_operand(const struct pwi_flow *flow, enum pwi_request_kind kind,
+                                 const struct pwi_where *where) {
+  bool is_push_of_rows = kind == PWI_REQUEST_PUSH || kind == PWI_REQUEST_PUSHPULL;
+  if (!where->operand && where->operand_rows == 0) return PAWL_OK;
+  if (!where->operand || where->operand_rows == 0 || !is_push_of_rows || where->flush) return PAWL_INVALID;
+  if (flow->filters && flow->filters->push_is_lossy) return PAWL_UNSUPPORTED;
+  return where->operand_rows <= PAWL_SLICE_BYTES / flow->pushed_bytes ? PAWL_OK : PAWL_TOO_LARGE;
+}
+
 static pawl_status check_where(const struct pwi_flow *flow, enum pwi_request_kind kind, const struct pwi_where *where) {
   bool has_range = where->range.begin != 0 || where->range.end != 0;
+  pawl_status status = check_operand(flow, kind, where);
+  if (status) return status;
   if (has_range && (where->range.end < where->range.begin || where->range.end > flow->place.size))
     return PAWL_OUT_OF_SPAN;
   bool has_keys = where->list || where->keys;
@@ -160,6 +174,10 @@ static size_t rows_of(const struct client_call *call, const struct piece *piece)
 
 static const uint64_t no_keys[1];
 
+static size_t bytes_in(const struct client_call *call) {
+  return pwi_flow_bytes_beside(call->flow, call->kind, call->operand_rows);
+}
+
 /* The index of the piece's first row among the caller's rows. */
 static size_t first_row(const struct client_call *call, const struct piece *piece) {
   return call->keys ? piece->first : (size_t)(piece_range(call, piece).begin - call->range.begin);
@@ -176,7 +194,9 @@ static void fill_part(const struct client_call *call, const struct piece *piece,
   part->range = piece_range(call, piece);
   part->rows = rows_of(call, piece);
   part->keys = call->keys ? call->keys + piece->first : part->rows == 0 ? no_keys : NULL;
-  part->in = call->in && part->rows > 0 ? call->in + skip * pwi_flow_bytes_in(call->flow, call->kind) : NULL;
+  part->in = call->in && part->rows > 0 ? call->in + skip * bytes_in(call) : NULL;
+  part->operand = part->in ? call->operand : NULL;
+  part->operand_rows = part->in ? call->operand_rows : 0;
   part->out = call->out && part->rows > 0 ? call->out + skip * call->flow->row_bytes : NULL;
   if (call->operation.kind) {
     part->operation = call->operation;
@@ -210,7 +230,9 @@ static void settle_open(struct client_call *call) {
 static size_t row_bytes_of(const struct client_call *call) {
   if (call->kind == PWI_REQUEST_LINEAR && call->flow->entry.is.layout != PAWL_LAYOUT_SPARSE)
     return call->flow->row_bytes;
-  size_t in = call->in ? pwi_flow_bytes_in(call->flow, call->kind) : 0, out = call->out ? call->flow->row_bytes : 0;
+  size_t in = call->in ? bytes_in(call) : 0, out = call->out ? call->flow->row_bytes : 0;
+  if (call->operand && in < call->flow->pushed_bytes)
+    in = call->flow->pushed_bytes; /* once the server has expanded it */
   return in > out ? in : out;
 }
 
@@ -225,6 +247,8 @@ static size_t rows_per_slice(const struct client_call *call) {
   size_t row_bytes = row_bytes_of(call), rows = row_bytes > 0 ? limit_of(call) / row_bytes : SIZE_MAX;
   size_t stored = PWI_CHANGE_MAX / 2 / (sizeof(uint64_t) + flow->row_bytes + flow->state_bytes);
   if (call->in && is_push(call->kind) && stored < rows) rows = stored; /* a LINEAR is cut by the server */
+  size_t work = call->operand ? call->operand_rows * (flow->pushed_bytes / flow->value_size) : 0;
+  if (work > 0 && PWI_OPERAND_WORK / work < rows) rows = (size_t)(PWI_OPERAND_WORK / work);
   return rows > 0 ? rows : 1;
 }
 
@@ -251,6 +275,7 @@ static void join(const struct client_call *call, const struct piece *piece) {
  * server applies one while the next arrives. A push that is read in place gains nothing from this. */
 static size_t join_limit(const struct client_call *call, uint64_t head) {
   if (!is_push(call->kind) || call->operation.kind) return limit_of(call);
+  if (call->operand) return PAWL_SLICE_BYTES; /* which every part carries */
   const struct client_peer *peer = pwi_client_peer(call->client, call->flow->node ? call->flow->node : head);
   bool is_in_place = peer && peer->link && peer->link->is_up && peer->link->peering.in_place;
   return is_in_place ? PAWL_SLICE_BYTES : CARRIED_BYTES;
@@ -394,7 +419,7 @@ static void cut(struct client_call *call) {
 static void limit_to_range(struct client_call *call) {
   size_t first = pwi_first_not_below(call->keys, call->count, call->range.begin);
   size_t last = pwi_first_not_below(call->keys, call->count, call->range.end);
-  if (call->in) call->in += first * pwi_flow_bytes_in(call->flow, call->kind);
+  if (call->in) call->in += first * bytes_in(call);
   if (call->out) call->out += first * call->flow->row_bytes;
   call->keys += first;
   call->count = last - first;
@@ -461,6 +486,8 @@ pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, s
                              .list = now.list,
                              .range = now.range,
                              .in = in,
+                             .operand = now.operand,
+                             .operand_rows = now.operand_rows,
                              .out = out,
                              .tick = now.tick,
                              .aggregate = now.aggregate};

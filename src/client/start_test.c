@@ -139,6 +139,26 @@ static void test_a_large_call_is_cut_into_messages(void **state) {
   stop_scene(&scene);
 }
 
+/* By the rows that the server makes of it, and by the work. */
+static void test_a_push_of_factors_is_cut_by_its_rows(void **state) {
+  START;
+  static const int64_t operand[1];
+  struct call call = {.task.finished = call_finished};
+  scene.client->is_joined = false;
+  scene.flow->row_bytes = scene.flow->pushed_bytes = PAWL_SLICE_BYTES / 100;
+  struct pwi_where where = {.range = {0, 250}, .operand = operand, .operand_rows = 1};
+  assert_int_equal(pwi_client_start(scene.client, &call.task, scene.flow, PWI_REQUEST_PUSH, &where, scene.in, NULL),
+                   PAWL_OK);
+  size_t rows = 0;
+  for (const struct client_part *part = scene.flow->first; part; part = part->next) {
+    assert_true(part->rows <= 100 && part->operand_rows == 1);
+    assert_ptr_equal(part->in, (const char *)scene.in + rows * scene.flow->value_size); /* one value for each key */
+    rows += part->rows;
+  }
+  assert_int_equal(rows, 250);
+  stop_scene(&scene);
+}
+
 /* --- calls that are wrong, or empty --------------------------------------------------------------------- */
 
 static pawl_status try(struct scene *scene, struct pwi_where where, enum pwi_request_kind kind) {
@@ -158,6 +178,14 @@ static void test_a_wrong_call_is_refused(void **state) {
   assert_int_equal(try(&scene, (struct pwi_where){.range = {0, 1001}}, PWI_REQUEST_PULL), PAWL_OUT_OF_SPAN);
   assert_int_equal(try(&scene, (struct pwi_where){.range = {9, 3}}, PWI_REQUEST_PULL), PAWL_OUT_OF_SPAN);
   assert_int_equal(try(&scene, (struct pwi_where){.count = 3}, PWI_REQUEST_PUSH), PAWL_INVALID);
+  const int64_t row = 1;
+  struct pwi_where beside = {.range = {0, 9}, .operand = &row, .operand_rows = 1};
+  assert_int_equal(try(&scene, beside, PWI_REQUEST_PULL), PAWL_INVALID);
+  assert_int_equal(try(&scene, beside, PWI_REQUEST_RESTORE), PAWL_INVALID);
+  beside.operand_rows = 0;
+  assert_int_equal(try(&scene, beside, PWI_REQUEST_PUSH), PAWL_INVALID);
+  beside.operand_rows = SIZE_MAX;
+  assert_int_equal(try(&scene, beside, PWI_REQUEST_PUSH), PAWL_TOO_LARGE);
   assert_int_equal(scene.client->outstanding, 0);
   stop_scene(&scene);
 }
@@ -307,6 +335,7 @@ int main(void) {
       T(a_part_names_one_predecessor),
       T(a_forbidden_flow_names_no_predecessor_when_it_reads),
       T(a_large_call_is_cut_into_messages),
+      T(a_push_of_factors_is_cut_by_its_rows),
       T(a_wrong_call_is_refused),
       T(a_client_that_may_only_read_cannot_push),
       T(a_client_that_is_going_or_dead_starts_nothing),

@@ -89,10 +89,15 @@ enum pwi_say {
 #define PWI_SECTION_STAMPS 24           /* of an aggregate: its pushes, u64 sender and u64 task each */
 #define PWI_SECTION_OPERATION 25        /* of a LINEAR or FOLD: struct pwi_operation */
 #define PWI_SECTION_MEMBERSHIP_DELTA 26 /* bytes: protocol/membership_delta.h */
+#define PWI_SECTION_OPERAND 29          /* of a PUSH or PUSHPULL: rows that all of its rows share; values */
 #define PWI_SECTION_FILTERS 30          /* of a pull: lossy filters for the answer (wire/filters.h) */
 #define PWI_SECTION_PROOF 31            /* of a request, call or PEER: proof of the sender id (protocol/proof.h) */
 
 #define PWI_FILTERS_ASKED_MAX 640 /* maximum bytes of section FILTERS */
+
+/* A push with an operand: products of one value of a row and one of the operand; about a second of work. Operand and
+ * expanded rows have at most PAWL_SLICE_BYTES each; a single row may be larger. */
+#define PWI_OPERAND_WORK (UINT64_C(1) << 33)
 
 /* --- requests ------------------------------------------------------------------------------------------- */
 

@@ -397,6 +397,7 @@ static void serve(struct pwi_handler_link *link, struct pwi_request *request, co
     status = pwi_handler_find_filters(handler, request, entry, &filters);
     if (status && status != PAWL_NO_MEMORY) status = PAWL_UNSUPPORTED;
   }
+  if (!status && request->operand && !request->refusal) status = pwi_shard_expand(handler->config.shard, request);
   if (may_refuse(link, request, status)) {
     request->refusal = status;
     status = PAWL_OK;
@@ -600,6 +601,7 @@ static pawl_status deal_with(struct pwi_handler_link *link) {
   request.value_type = (uint8_t)entry->is.type; /* even if there are no values */
   status = link->inbox.is_dropped ? PAWL_NO_MEMORY
                                   : pwi_reading_body(&link->handler->reading, &link->inbox, &sections, &request);
+  if (!status) status = pwi_reading_operand(&link->handler->reading, &link->inbox, &sections, &request);
   if (may_refuse(link, &request, status)) {
     request.refusal = status;
     status = PAWL_OK;

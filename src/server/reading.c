@@ -19,6 +19,7 @@ void pwi_reading_fini(struct pwi_reading *reading) {
   pwi_pages_fini(&reading->loose);
   pwi_pages_fini(&reading->coded);
   pwi_pages_fini(&reading->plain);
+  pwi_pages_fini(&reading->operand);
   pwi_coder_fini(&reading->coder);
 }
 
@@ -136,4 +137,27 @@ pawl_status pwi_reading_body(struct pwi_reading *reading, const struct pwi_inbox
   pawl_status status = read_keys(reading, inbox, sections, request);
   if (!status) status = find_values(reading, inbox, sections, request);
   return status ? status : find_filters(reading, inbox, sections, request);
+}
+
+/* An operand is copied: its values have to be aligned, and lie together. */
+pawl_status pwi_reading_operand(struct pwi_reading *reading, const struct pwi_inbox *inbox,
+                                const struct pwi_sections *sections, struct pwi_request *request) {
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_OPERAND);
+  size_t bytes, value_size = section ? pwi_value_size((enum pwi_value_type)section->value_type) : 0;
+  if (!section) return PAWL_OK;
+  if (value_size == 0 || !pwi_mul_size(section->count, value_size, &bytes)) return PAWL_CORRUPT;
+  if (bytes > PLAIN_MAX) return PAWL_TOO_LARGE;
+  if (reading->operand.size > PLAIN_KEEP && bytes <= PLAIN_KEEP) pwi_pages_fini(&reading->operand);
+  pawl_status status = pwi_pages_grow(&reading->operand, bytes + 1);
+  if (!status) status = pwi_pages_grow(&reading->coded, section->length + 1);
+  if (status) return status;
+  const void *data = pwi_inbox_at(inbox, section->offset, section->length, reading->coded.memory);
+  if (section->codec == PWI_CODEC_RAW && bytes > 0) memcpy(reading->operand.memory, data, bytes);
+  if (section->codec != PWI_CODEC_RAW)
+    status = pwi_coder_decode(&reading->coder, section->codec, (enum pwi_value_type)section->value_type, data,
+                              section->length, reading->operand.memory, section->count);
+  request->operand = reading->operand.memory;
+  request->operand_count = section->count;
+  request->operand_type = section->value_type;
+  return status;
 }

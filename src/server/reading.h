@@ -20,6 +20,7 @@ struct pwi_reading {
   struct pwi_pages loose; /* an encoded key list that lay in several pieces */
   struct pwi_pages coded; /* encoded values that lay in several pieces */
   struct pwi_pages plain; /* decoded values */
+  struct pwi_pages operand;
   struct pwi_coder coder;
   struct iovec parts[PWI_NET_READY_PIECES];
   uint8_t filters[PWI_FILTERS_ASKED_MAX];
@@ -39,5 +40,9 @@ PAWL_MUST_USE pawl_status pwi_reading_operation(const struct pwi_inbox *inbox, c
  * served. */
 PAWL_MUST_USE pawl_status pwi_reading_body(struct pwi_reading *reading, const struct pwi_inbox *inbox,
                                            const struct pwi_sections *sections, struct pwi_request *request);
+
+/* Reads the operand of a push, if it has one. Errors as pwi_reading_body, and PAWL_TOO_LARGE. */
+PAWL_MUST_USE pawl_status pwi_reading_operand(struct pwi_reading *reading, const struct pwi_inbox *inbox,
+                                              const struct pwi_sections *sections, struct pwi_request *request);
 
 #endif

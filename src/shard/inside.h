@@ -232,6 +232,9 @@ struct pwi_shard {
   struct pwi_pages linear_keys;  /* keys of a LINEAR on a sparse vector */
   struct pwi_pages linear_rows;  /* rows of two vectors, copied side by side */
   struct pwi_slots linear_slots; /* slots of the other vector */
+  struct pwi_pages expanded;     /* rows of a push with an operand */
+  struct pwi_pages factors;      /* its values, where they have to be copied */
+  struct iovec expanded_part;
 
   size_t forgotten;         /* senders since the ticks of clients that are gone were discarded */
   uint64_t aggregate_steps; /* pieces of other ticks examined by pushes, for tests */
@@ -337,6 +340,10 @@ void pwi_vector_close_rule(struct pwi_vector *vector);
 
 /* Asks the function whether it accepts the values for keys of `part`. The rows must be ready. Returns the
  * function's own status, or PAWL_REFUSED. */
+/* Of shard/expand.c: checks an operand, and the values that come with it. PAWL_INVALID, PAWL_MISMATCH,
+ * PAWL_TOO_LARGE. */
+PAWL_MUST_USE pawl_status pwi_operand_check(const struct pwi_vector *vector, const struct pwi_request *request);
+
 PAWL_MUST_USE pawl_status pwi_vector_check(struct pwi_shard *shard, struct pwi_vector *vector,
                                            const struct pwi_request *request, const struct pwi_named *named,
                                            struct pawl_range part);

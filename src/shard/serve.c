@@ -320,6 +320,7 @@ pawl_status pwi_shard_inspect(const struct pwi_shard *shard, const struct pwi_re
   pawl_status status = check_rows(vector, &request->terms);
   if (status || vector->is_group || !pwi_request_has_rows(kind) || kind == PWI_REQUEST_LINEAR) return status;
   if (vector->is_unknown && kind != PWI_REQUEST_RESTORE) return PAWL_UNSUPPORTED;
+  if (request->operand) return pwi_operand_check(vector, request);
   size_t row_bytes = pwi_vector_pushed_bytes(vector, kind);
   return pwi_values_match(vector, request, (size_t)request->terms.rows, row_bytes) ? PAWL_OK : PAWL_MISMATCH;
 }

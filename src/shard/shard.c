@@ -51,6 +51,8 @@ void pwi_shard_destroy(struct pwi_shard *shard) {
   pwi_writer_fini(&shard->payload);
   pwi_pages_fini(&shard->linear_keys);
   pwi_pages_fini(&shard->linear_rows);
+  pwi_pages_fini(&shard->expanded);
+  pwi_pages_fini(&shard->factors);
   pwi_slots_fini(&shard->linear_slots);
   pwi_free(shard->vectors);
   pwi_free(shard->frozen);

@@ -148,7 +148,11 @@ struct pwi_request {
   const struct iovec *values; /* PUSH, PUSHPULL: raw values, one row for each key; the parts may end
                                  anywhere */
   size_t value_parts;
-  uint8_t value_type;             /* enum pwi_value_type; PAWL_MISMATCH if it is not the vector's */
+  uint8_t value_type;   /* enum pwi_value_type; PAWL_MISMATCH if it is not the vector's */
+  const void *operand;  /* PUSH, PUSHPULL: rows that all rows of the push share, aligned; NULL: none.
+                                     See pwi_shard_expand */
+  size_t operand_count; /* values */
+  uint8_t operand_type;
   void *result;                   /* PUSH, PUSHPULL: the buffer that will be passed to pwi_shard_result as
                                      `values`; may be NULL */
   struct pwi_waiter waiter;       /* AWAIT, and pushes into an aggregate */
@@ -167,9 +171,13 @@ struct pwi_request {
 
 /* Checks a request without allocating memory for it. Call it before allocating memory in proportion to
  * `terms.rows`. If it fails, a numbered request must be refused by setting `refusal`. PAWL_INVALID (more rows
- * than the keys can name), PAWL_MISMATCH (the number of values does not match the rows), PAWL_UNSUPPORTED
- * (the vector's function is unknown here). */
+ * than the keys can name), PAWL_MISMATCH (the number of values does not match the rows, or the operand not the
+ * vector), PAWL_TOO_LARGE (an operand, and its rows with it), PAWL_UNSUPPORTED (the vector's function is unknown here). */
 PAWL_MUST_USE pawl_status pwi_shard_inspect(const struct pwi_shard *shard, const struct pwi_request *request);
+
+/* Turns a push with an operand, which pwi_shard_inspect has accepted, into an ordinary one: SFB, footnote 5. Its values
+ * are valid until the next call. PAWL_NO_MEMORY: the push must be refused with it. */
+PAWL_MUST_USE pawl_status pwi_shard_expand(struct pwi_shard *shard, struct pwi_request *request);
 
 /* Reduces a LINEAR to one slice of work before it is served: claim and range may end earlier. For a sparse
  * vector, the rows concerned become a key list, valid until the next call. On failure nothing has changed,

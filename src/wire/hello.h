@@ -56,6 +56,9 @@ enum pwi_hello_role {
 /* Group pushes that return rows (pawl_group_pushpull). */
 #define PWI_FEATURE_AGGREGATE UINT64_C(0x200)
 
+/* Pushes with an operand (<pawl/function.h>). */
+#define PWI_FEATURE_OPERAND UINT64_C(0x400)
+
 struct pwi_hello {
   uint8_t lowest; /* versions; 0 < lowest <= highest */
   uint8_t highest;

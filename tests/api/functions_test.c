@@ -156,6 +156,25 @@ static void test_a_function_that_takes_long_costs_no_heartbeat(void **state) {
   must(pawl_session_close(session, PATIENCE));
 }
 
+/* It may take an operand for what it likes. */
+static void test_a_function_may_expand_pushes_itself(void **state) {
+  const int64_t operand[] = {2};
+  int64_t values[] = {1, 3}, rows[2];
+  uint64_t keys[] = {1, 2}; /* on one arc */
+  struct pawl_session *session = open_embedded(1, 1);
+  (void)state;
+  struct pawl_vector *vector = ruled(session, "a/own", "slow", PAWL_I64);
+  struct pawl_where where = pawl_at_keys(keys, 2);
+  where.operand = operand;
+  where.operand_rows = 1;
+  push(vector, where, values);
+  values[1] = -3;
+  must_fail(try_push(vector, where, values), PAWL_REFUSED, "a/own"); /* it looks at the rows */
+  pull(vector, pawl_at_keys(keys, 2), rows);
+  assert_true(rows[0] == 3 && rows[1] == 5);
+  must(pawl_session_close(session, PATIENCE));
+}
+
 static void test_a_function_that_nobody_has_is_named(void **state) {
   struct pawl_session *session = open_embedded(1, 1);
   struct pawl_vector_options options;
@@ -178,6 +197,7 @@ int main(void) {
       cmocka_unit_test(test_a_count_that_would_overflow_is_refused_with_all_that_came_with_it),
       cmocka_unit_test(test_what_is_kept_beside_the_rows_outlives_its_server),
       cmocka_unit_test(test_a_function_that_takes_long_costs_no_heartbeat),
+      cmocka_unit_test(test_a_function_may_expand_pushes_itself),
       cmocka_unit_test(test_a_function_that_nobody_has_is_named),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);

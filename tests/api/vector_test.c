@@ -57,6 +57,77 @@ static void test_pushpull_returns_what_is_stored_afterwards(void **state) {
   assert_true(values[0] == 4 && values[1] == 8 && values[2] == 12);
 }
 
+/* The rows of a push as sums of products, over all arcs, by ranges, lists and mixed keys, from any memory, with and
+ * without filters. */
+static void check_factors(const char *name, enum pawl_placement placement, const char *filters, bool by_keys) {
+  enum { ROWS = 60, WIDTH = 5, PAIRS = 3 };
+  struct pawl_vector_options options;
+  struct pawl_vector *vector;
+  struct pawl_task *task;
+  float *u, *v, got[ROWS * WIDTH], again[ROWS * WIDTH];
+  uint64_t keys[ROWS];
+  pawl_vector_options_init(&options);
+  options.type = PAWL_F32;
+  options.size = placement == PAWL_PLACE_MIXED ? PAWL_KEY_END : ROWS;
+  options.width = WIDTH;
+  options.placement = placement;
+  snprintf(options.filters, sizeof options.filters, "%s", filters);
+  must(pawl_vector_create(session, name, &options, PATIENCE, &vector));
+  must(pawl_buffer_create(session, ROWS * PAIRS * sizeof *u, (void **)&u));
+  must(pawl_buffer_create(session, PAIRS * WIDTH * sizeof *v, (void **)&v));
+  for (int i = 0; i < ROWS * PAIRS; i++) u[i] = i % 4 ? 0 : (float)(i % 7);
+  for (int i = 0; i < PAIRS * WIDTH; i++) v[i] = i % 3 ? 0 : (float)(i + 1);
+  for (uint64_t i = 0; i < ROWS; i++) keys[i] = i;
+  struct pawl_where where = by_keys ? pawl_at_keys(keys, ROWS) : pawl_at_range(0, ROWS), plain = where;
+  where.operand = v;
+  where.operand_rows = PAIRS;
+  for (int round = 0; round < 2; round++) push(vector, where, u);
+  must(pawl_vector_pushpull(vector, where, u, again, &task));
+  must(pawl_task_finish(task, PATIENCE));
+  pull(vector, plain, got);
+  for (int i = 0; i < ROWS; i++)
+    for (int j = 0; j < WIDTH; j++) {
+      float wanted = 0;
+      for (int k = 0; k < PAIRS; k++) wanted += 3 * u[i * PAIRS + k] * v[k * WIDTH + j];
+      if (got[i * WIDTH + j] != wanted) fail_msg("%s: row %d, value %d", name, i, j);
+    }
+  assert_memory_equal(got, again, sizeof got);
+  where.operand_rows = 0;
+  must_fail(pawl_vector_push(vector, where, u, NULL), PAWL_INVALID, "operand_rows is 0");
+  where.operand_rows = PAWL_SLICE_BYTES;
+  must_fail(pawl_vector_push(vector, where, u, NULL), PAWL_TOO_LARGE, "64 MiB");
+  where.operand_rows = 1;
+  must_fail(pawl_vector_pull(vector, where, got, NULL), PAWL_INVALID, "operand");
+  pawl_buffer_destroy(session, u);
+  pawl_buffer_destroy(session, v);
+  pawl_vector_close(vector);
+}
+
+static void test_a_push_of_factors_is_one_of_their_products(void **state) {
+  (void)state;
+  check_factors("t/factors.range", PAWL_PLACE_ORDERED, "", false);
+  check_factors("t/factors.keys", PAWL_PLACE_ORDERED, "", true);
+  check_factors("t/factors.mixed", PAWL_PLACE_MIXED, "", true);
+  check_factors("t/factors.zeros", PAWL_PLACE_ORDERED, "keys | zeros", true);
+  check_factors("t/factors.compressed", PAWL_PLACE_ORDERED, "compress", false);
+}
+
+static void test_lossy_filters_take_no_factors(void **state) {
+  struct pawl_vector_options options;
+  struct pawl_vector *vector;
+  double one = 1;
+  (void)state;
+  pawl_vector_options_init(&options);
+  options.size = 10;
+  snprintf(options.filters, sizeof options.filters, "half");
+  must(pawl_vector_create(session, "t/factors.lossy", &options, PATIENCE, &vector));
+  struct pawl_where where = pawl_at_range(0, 1);
+  where.operand = &one;
+  where.operand_rows = 1;
+  must_fail(pawl_vector_push(vector, where, &one, NULL), PAWL_UNSUPPORTED, "without an operand");
+  pawl_vector_close(vector);
+}
+
 static void test_a_shared_buffer_is_as_good_as_other_memory(void **state) {
   enum { COUNT = 100000 };
   struct pawl_vector *vector = create(session, "t/buffer", PAWL_F32, COUNT);
@@ -445,6 +516,8 @@ int main(void) {
       cmocka_unit_test(test_keys_ranges_and_lists_name_the_same_rows),
       cmocka_unit_test(test_a_range_beside_a_list_picks_from_it),
       cmocka_unit_test(test_pushpull_returns_what_is_stored_afterwards),
+      cmocka_unit_test(test_a_push_of_factors_is_one_of_their_products),
+      cmocka_unit_test(test_lossy_filters_take_no_factors),
       cmocka_unit_test(test_a_shared_buffer_is_as_good_as_other_memory),
       cmocka_unit_test(test_a_scan_finds_the_keys_that_were_written),
       cmocka_unit_test(test_nothing_to_do_is_done_at_once),

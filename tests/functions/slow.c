@@ -21,6 +21,14 @@ static void apply(const struct pawl_function_call *call) {
   }
 }
 
+/* The operand is one row, to which the value of each row is added. */
+static void expand(const struct pawl_function_call *call) {
+  const int64_t *pushed = call->pushed, *operand = call->operand;
+  int64_t *to = call->stored;
+  for (size_t i = 0; i < call->count; i++)
+    for (size_t j = 0; j < call->pushed_width; j++) *to++ = pushed[i * call->operand_rows] + operand[j];
+}
+
 static const struct pawl_server_function function = {
     .size = sizeof(struct pawl_server_function),
     .name = "slow",
@@ -30,6 +38,7 @@ static const struct pawl_server_function function = {
     .stored = {1, 0},
     .check = check,
     .apply = apply,
+    .expand = expand,
 };
 
 const struct pawl_server_function *const *pawl_functions(uint32_t *count_out) {

@@ -36,7 +36,8 @@
 #define VECTORS 5
 #define KEYS 60 /* keys of each vector that workers draw from */
 #define WIDTH_MAX 16
-#define UNDER_WAY 6 /* concurrent calls of a worker */
+#define OPERAND_MAX (WIDTH_MAX + 2) /* rows of an operand */
+#define UNDER_WAY 6                 /* concurrent calls of a worker */
 #define CLIENTS_MAX 32
 
 /* Pushes to LATEST assign, pushes to the others add. FILTERED exists only in campaigns with filters. In
@@ -67,6 +68,7 @@ struct deed {
   int64_t values[KEYS * WIDTH_MAX];
   int64_t out[KEYS * WIDTH_MAX];
   void *buffer; /* shared buffer that holds the values and that servers read in place; NULL: none */
+  int64_t factors[KEYS * OPERAND_MAX], operand[OPERAND_MAX * WIDTH_MAX]; /* the values as a sum of products */
 };
 
 struct campaign_worker {

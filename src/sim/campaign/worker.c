@@ -100,14 +100,14 @@ static void make_list(struct campaign_worker *worker, size_t vector, struct pwi_
 
 /* A buffer for this push only. The client would permit to reuse it, but the net would not, and the
  * simulator checks the net's contract. */
-static const void *in_buffer(struct deed *deed) {
+static const void *in_buffer(struct deed *deed, const void *values, size_t size) {
   struct campaign_worker *worker = deed->worker;
-  if (pwi_client_buffer_open(worker->client.client, sizeof deed->values, &deed->buffer)) {
+  if (pwi_client_buffer_open(worker->client.client, size, &deed->buffer)) {
     if (!worker->campaign->config.has_starvation)
       broken(worker, "cannot create a buffer", deed->vector, PAWL_NO_MEMORY);
-    return deed->values;
+    return values;
   }
-  memcpy(deed->buffer, deed->values, sizeof deed->values);
+  memcpy(deed->buffer, values, size);
   return deed->buffer;
 }
 
@@ -150,11 +150,32 @@ static pawl_status start_scan(struct deed *deed) {
                          deed->out);
 }
 
-static pawl_status start_other(struct deed *deed, const struct pwi_where *where) {
+/* The values as a sum of products: the operand moves each column to another place, and has two rows whose products
+ * cancel each other. Every third push is sent so, without a random number. */
+static void factorise(struct deed *deed, struct pwi_where *where) {
+  size_t width = deed->worker->campaign->book.widths[deed->vector], pairs = width + 2;
+  if (deed->serial % 3 != 0) return;
+  for (size_t k = 0; k < width; k++) deed->operand[k * width + (k + deed->serial) % width] = 1;
+  for (size_t j = 0; j < width; j++)
+    deed->operand[width * width + j] = deed->operand[(width + 1) * width + j] = (int64_t)(j + deed->serial);
+  for (size_t i = 0; i < deed->count; i++) {
+    int64_t *row = deed->factors + i * pairs;
+    for (size_t k = 0; k < width; k++) row[k] = deed->values[i * width + (k + deed->serial) % width];
+    row[width] = (int64_t)i + 1;
+    row[width + 1] = -row[width];
+  }
+  where->operand = deed->operand;
+  where->operand_rows = pairs;
+}
+
+static pawl_status start_other(struct deed *deed, struct pwi_where *where) {
   struct campaign_worker *worker = deed->worker;
   record(deed, deed->keys, deed->values, deed->count);
   const void *in = deed->kind != PWI_REQUEST_PULL ? deed->values : NULL;
-  if (in && pwi_random_chance(worker->client.random, 0.3)) in = in_buffer(deed);
+  if (in) factorise(deed, where);
+  if (where->operand) in = deed->factors;
+  size_t size = where->operand ? sizeof deed->factors : sizeof deed->values;
+  if (in && pwi_random_chance(worker->client.random, 0.3)) in = in_buffer(deed, in, size);
   void *out = deed->kind != PWI_REQUEST_PUSH ? deed->out : NULL;
   return pwi_client_start(worker->client.client, &deed->task, worker->flows[deed->vector], deed->kind, where, in, out);
 }

@@ -111,6 +111,10 @@ PAWL_MUST_USE pawl_status pwi_rule_parse(const struct pwi_function_set *set, con
 /* Writes the rule with all its parameters, so that parsing it gives exactly the same rule. */
 void pwi_rule_print(const struct pwi_rule *rule, char text_out[PWI_RULE_TEXT_MAX]);
 
+/* Turns the rows of a push with an operand into ordinary rows: by the function, or as sums of products if it has no
+ * `expand` or is NULL. */
+void pwi_function_expand(const struct pawl_server_function *function, const struct pawl_function_call *call);
+
 /* Values per key. */
 struct pwi_rule_shape {
   uint32_t pushed, stored, state;

@@ -47,6 +47,10 @@ struct pwi_gradient_kernels {
   /* True if all `count` values are finite. They need not be aligned. */
   bool (*finite[2])(const void *values, size_t count);
 
+  /* A sum of products, as <pawl/function.h> says under OPERANDS: each product and each sum is rounded, in the order of
+   * the operand's rows. Values of 0 are skipped. */
+  void (*expand[2])(const struct pawl_function_call *call);
+
   /* True if the second number of every pair is not negative. The pairs are aligned. */
   bool (*curved[2])(const void *values, size_t pairs);
 };

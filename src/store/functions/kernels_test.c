@@ -236,7 +236,7 @@ static void test_a_weight_that_shrinks_to_nothing_is_zero_in_every_bit(void **st
     struct pwi_rule rule;
     struct pwi_function_problem problem;
     assert_int_equal(pwi_rule_parse(NULL, texts[i], &rule, &problem), PAWL_OK);
-    struct pawl_function_call call = {sizeof call, PAWL_F32, 1, 1, 1, 2, 4, g, w, z, rule.parameters};
+    struct pawl_function_call call = {sizeof call, PAWL_F32, 1, 1, 1, 2, 4, g, w, z, rule.parameters, NULL, 0};
     for (size_t s = 0; s < set_count; s++) sets[s]->apply[steps[i]][0](&call);
     assert_memory_equal(w, zeros, sizeof w);
   }
@@ -247,7 +247,7 @@ static void test_ftrl_divides_by_nothing(void **state) {
   (void)state;
   float g[1] = {1e-30f}, w[1] = {0}, z[2] = {0};
   double parameters[] = {0.1, 0, 0, 0};
-  struct pawl_function_call call = {sizeof call, PAWL_F32, 1, 1, 1, 2, 1, g, w, z, parameters};
+  struct pawl_function_call call = {sizeof call, PAWL_F32, 1, 1, 1, 2, 1, g, w, z, parameters, NULL, 0};
   for (size_t s = 0; s < set_count; s++) {
     sets[s]->apply[PWI_GRADIENT_ftrl][0](&call);
     assert_true(w[0] == 0 && z[1] == 0);
@@ -259,7 +259,7 @@ static void test_the_ball_takes_rows_whose_squares_overflow_or_vanish(void **sta
   double zeros[3] = {0}, parameters[] = {1, 1};
   for (size_t s = 0; s < set_count; s++) {
     double large[3] = {3e200, -4e200, 0}, small[3] = {3e-200, 4e-200, 0};
-    struct pawl_function_call call = {sizeof call, PAWL_F64, 3, 3, 3, 0, 1, zeros, large, NULL, parameters};
+    struct pawl_function_call call = {sizeof call, PAWL_F64, 3, 3, 3, 0, 1, zeros, large, NULL, parameters, NULL, 0};
     sets[s]->apply[PWI_GRADIENT_prox_ball][1](&call);
     assert_true(fabs(large[0] - 0.6) < 1e-15 && fabs(large[1] + 0.8) < 1e-15 && large[2] == 0);
     parameters[1] = 1e-200;
@@ -311,13 +311,51 @@ static void test_a_negative_curvature_is_seen_wherever_it_is(void **state) {
   }
 }
 
+/* For any number of rows of the operand, and of values in a row; values of 0 hide what they are multiplied with. */
+static void test_products_are_added_in_order_and_sets_agree_bit_for_bit(void **state) {
+  (void)state;
+  enum { ROWS_MOST = 3, PAIRS_MOST = 13, WIDTH_MOST = 35 };
+  double u[ROWS_MOST * PAIRS_MOST], v[PAIRS_MOST * WIDTH_MOST], wide[ROWS_MOST * WIDTH_MOST];
+  float narrow_u[ROWS_MOST * PAIRS_MOST], narrow_v[PAIRS_MOST * WIDTH_MOST], narrow[ROWS_MOST * WIDTH_MOST];
+  struct pwi_random random;
+  pwi_random_init(&random, SEED, 0);
+  for (uint32_t pairs = 1; pairs <= PAIRS_MOST; pairs++)
+    for (uint32_t width = 1; width <= WIDTH_MOST; width += 1 + width / 4) {
+      for (size_t i = 0; i < ROWS_MOST * PAIRS_MOST; i++)
+        narrow_u[i] = (float)(u[i] = pwi_random_chance(&random, 0.3) ? 0 : pwi_random_unit(&random) - 0.5);
+      for (size_t i = 0; i < PAIRS_MOST * WIDTH_MOST; i++) narrow_v[i] = (float)(v[i] = pwi_random_unit(&random) - 0.5);
+      for (size_t s = 0; s < set_count; s++) {
+        struct pawl_function_call call = {sizeof call, PAWL_F64, width, width, width, 0,    ROWS_MOST,
+                                          u,           wide,     NULL,  NULL,  v,     pairs};
+        memset(wide, 0xff, sizeof wide);
+        memset(narrow, 0xff, sizeof narrow);
+        sets[s]->expand[1](&call);
+        call.pushed = narrow_u;
+        call.operand = narrow_v;
+        call.stored = narrow;
+        sets[s]->expand[0](&call);
+        for (size_t i = 0; i < (size_t)ROWS_MOST * width; i++) {
+          double sum = 0;
+          float narrow_sum = 0;
+          for (size_t k = 0; k < pairs; k++) {
+            volatile double product = u[i / width * pairs + k] * v[k * width + i % width];
+            volatile float narrow_product = narrow_u[i / width * pairs + k] * narrow_v[k * width + i % width];
+            sum += product;
+            narrow_sum += narrow_product;
+          }
+          assert_true(wide[i] == sum && narrow[i] == narrow_sum);
+        }
+      }
+    }
+}
+
 /* Adam's two weights are 1 - beta^t without a power; in f32 they must stay close to it however many steps
  * there are. */
 static void test_the_weights_of_adam_stay_right_for_many_steps(void **state) {
   (void)state;
   float g[1] = {0}, w[1] = {0}, kept[4] = {0};
   double parameters[] = {0.001, 0.9, 0.999, 1e-8, 0};
-  struct pawl_function_call call = {sizeof call, PAWL_F32, 1, 1, 1, 4, 1, g, w, kept, parameters};
+  struct pawl_function_call call = {sizeof call, PAWL_F32, 1, 1, 1, 4, 1, g, w, kept, parameters, NULL, 0};
   for (int t = 1; t <= 20000; t++) {
     pwi_gradient_kernels_best()->apply[PWI_GRADIENT_adam][0](&call);
     double wanted = 1 - pow((double)0.999f, t);
@@ -334,6 +372,7 @@ int main(void) {
       cmocka_unit_test(test_the_ball_takes_rows_whose_squares_overflow_or_vanish),
       cmocka_unit_test(test_a_single_value_that_is_not_finite_is_seen_wherever_it_is),
       cmocka_unit_test(test_a_negative_curvature_is_seen_wherever_it_is),
+      cmocka_unit_test(test_products_are_added_in_order_and_sets_agree_bit_for_bit),
       cmocka_unit_test(test_the_weights_of_adam_stay_right_for_many_steps),
   };
   return cmocka_run_group_tests_name("store.functions.kernels", tests, collect_sets, NULL);

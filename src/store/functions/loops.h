@@ -68,6 +68,37 @@ PWI_LOOP double shrink_f64(double z, double least) {
 PWI_FINITE(f32, uint32_t, UINT32_C(0x7f800000))
 PWI_FINITE(f64, uint64_t, UINT64_C(0x7ff0000000000000))
 
+/* Four rows of the operand at a time, so that a result is loaded and stored once for four products. */
+#define PWI_EXPAND(name, VALUE)                                                                                        \
+  PWI_LOOP void expand_row_##name(const VALUE *times, const VALUE *operand, size_t rows, size_t width, VALUE *to) {    \
+    memset(to, 0, width * sizeof *to);                                                                                 \
+    for (size_t k = 0; k < rows;) {                                                                                    \
+      const VALUE *v[4] = {operand, operand, operand, operand};                                                        \
+      VALUE u[4] = {0, 0, 0, 0};                                                                                       \
+      size_t count = 0;                                                                                                \
+      for (; k < rows && count < 4; k++) {                                                                             \
+        if (times[k] == 0) continue;                                                                                   \
+        u[count] = times[k];                                                                                           \
+        v[count++] = operand + k * width;                                                                              \
+      }                                                                                                                \
+      if (count == 4)                                                                                                  \
+        for (size_t j = 0; j < width; j++)                                                                             \
+          to[j] = (((to[j] + u[0] * v[0][j]) + u[1] * v[1][j]) + u[2] * v[2][j]) + u[3] * v[3][j];                     \
+      else                                                                                                             \
+        for (size_t i = 0; i < count; i++)                                                                             \
+          for (size_t j = 0; j < width; j++) to[j] += u[i] * v[i][j];                                                  \
+    }                                                                                                                  \
+  }                                                                                                                    \
+  PWI_LOOP void loop_expand_##name(const struct pawl_function_call *call) {                                            \
+    const VALUE *pushed = call->pushed, *operand = call->operand;                                                      \
+    VALUE *to = call->stored;                                                                                          \
+    for (size_t i = 0; i < call->count; i++)                                                                           \
+      expand_row_##name(pushed + i * call->operand_rows, operand, call->operand_rows, call->pushed_width,              \
+                        to + i * call->pushed_width);                                                                  \
+  }
+PWI_EXPAND(f32, float)
+PWI_EXPAND(f64, double)
+
 /* The functions of a set, each with the attribute TARGET, and the fields that name them. */
 #define PWI_GRADIENT_FUNCTION(TARGET, name)                                                                            \
   TARGET static void step_##name##_f32(const struct pawl_function_call *call) { name##_f32(call); }                    \
@@ -75,12 +106,14 @@ PWI_FINITE(f64, uint64_t, UINT64_C(0x7ff0000000000000))
 #define PWI_GRADIENT_CHECKS(TARGET)                                                                                    \
   TARGET static bool finite_f32(const void *values, size_t count) { return loop_finite_f32(values, count); }           \
   TARGET static bool finite_f64(const void *values, size_t count) { return loop_finite_f64(values, count); }           \
+  TARGET static void expand_f32(const struct pawl_function_call *call) { loop_expand_f32(call); }                      \
+  TARGET static void expand_f64(const struct pawl_function_call *call) { loop_expand_f64(call); }                      \
   TARGET static bool curved_f32(const void *values, size_t pairs) { return loop_curved_f32(values, pairs); }           \
   TARGET static bool curved_f64(const void *values, size_t pairs) { return loop_curved_f64(values, pairs); }
 
 #define PWI_GRADIENT_FIELD(name) [PWI_GRADIENT_##name] = {step_##name##_f32, step_##name##_f64},
 #define PWI_GRADIENT_ENTRIES                                                                                           \
   .apply = {PWI_GRADIENT_STEPS(PWI_GRADIENT_FIELD)}, .finite = {finite_f32, finite_f64},                               \
-  .curved = {curved_f32, curved_f64}
+  .curved = {curved_f32, curved_f64}, .expand = {expand_f32, expand_f64}
 
 #endif
