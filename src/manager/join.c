@@ -4,6 +4,7 @@
 
 #include "manager/inside.h"
 #include "protocol/planted.h"
+#include "protocol/relays.h"
 
 #define SHARDS_MAX 4096
 #define JOB_DEFAULT "default"
@@ -225,8 +226,10 @@ static pawl_status decide_client(struct pwi_manager *manager, struct decision *d
   const struct manager_peer *peer = pwi_manager_peer(manager, decision->link);
   if (!peer || decision->id != 0) return PAWL_OK;
   if (is_ahead_of_us(manager, peer)) return PAWL_CLUSTER_HISTORY;
-  if (is_reader(peer)) return PAWL_OK;
   const struct pwi_join *join = &peer->join;
+  /* A relay acts for others, and they send it their rows. */
+  if (pwi_relay_is_job(join->job, NULL) && !pwi_rights_are_full(&peer->who.rights)) return PAWL_FORBIDDEN;
+  if (is_reader(peer)) return PAWL_OK;
   if (join->id == 0) return record_new_sender(manager, decision, join, peer->who.rights.space);
   const struct pwi_ledger_sender *known = pwi_ledger_sender(&manager->ledger, join->id);
   bool live = known && known->secret == join->secret &&

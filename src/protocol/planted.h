@@ -46,7 +46,10 @@
   X(ITEM_LATE_PUT, "item_late_put", 0, false, "a late put of a dead producer reaches consumers")                       \
   X(FACTOR_KEPT_BY_SOME, "factor_kept_by_some", 0, false, "the last commit of a lost member is kept by some only")     \
   X(FACTOR_TWICE, "factor_twice", 0, false, "a commit that was sent again is applied again")                           \
-  X(FACTOR_EARLY_PROX, "factor_early_prox", 0, false, "the proximal operator is applied before all pairs")
+  X(FACTOR_EARLY_PROX, "factor_early_prox", 0, false, "the proximal operator is applied before all pairs")             \
+  X(RELAY_ONE_KNOWN, "relay_one_known", 0, false, "an aggregate is applied though the push of a contributor was")      \
+  X(RELAY_RESENT, "relay_resent", 0, false, "an aggregate is added to pushes that its children sent themselves")       \
+  X(RELAY_EARLY_ACK, "relay_early_ack", 0, false, "a relay answers its children before the server has answered")
 
 enum pwi_planted {
   PWI_PLANTED_NONE,

@@ -166,7 +166,7 @@ pawl_status pwi_outcome_decode(const void *bytes, size_t size, struct pwi_outcom
   if (size != PWI_OUTCOME_SIZE) return PAWL_CORRUPT;
   uint32_t code = pwi_get_u32(from);
   int32_t status = (int32_t)pwi_get_u32(from + 4);
-  if (code > PWI_CODE_UNPROVEN || status > 0 || pwi_get_u64(from + 24) != 0) return PAWL_CORRUPT;
+  if (code > PWI_CODE_DIRECT || status > 0 || pwi_get_u64(from + 24) != 0) return PAWL_CORRUPT;
   *outcome_out = (struct pwi_outcome){
       .code = (enum pwi_code)code,
       .status = (pawl_status)status,

@@ -92,6 +92,7 @@ enum pwi_say {
 #define PWI_SECTION_OPERAND 29          /* of a PUSH or PUSHPULL: rows that all of its rows share; values */
 #define PWI_SECTION_FILTERS 30          /* of a pull: lossy filters for the answer (wire/filters.h) */
 #define PWI_SECTION_PROOF 31            /* of a request, call or PEER: proof of the sender id (protocol/proof.h) */
+#define PWI_SECTION_CONTRIBUTORS 40     /* of an aggregate of a relay: its pushes (protocol/relays.h) */
 
 #define PWI_FILTERS_ASKED_MAX 640 /* maximum bytes of section FILTERS */
 
@@ -223,6 +224,9 @@ PAWL_MUST_USE pawl_status pwi_operation_decode(const void *bytes, size_t size, s
  *             are not applied.
  *   UNPROVEN  A numbered request with a sender id that was not proved on this link: send a proof and try
  *             again.
+ *   DIRECT    Nothing happened: the push came through a relay, or is an aggregate of one. The sender of each push
+ *             sends it to the server itself. If a contributor is the reason, `next` is its sender, and `found` the
+ *             number of its push.
  */
 #define PWI_CODE_MAP(X)                                                                                                \
   X(OK, 0, "ok")                                                                                                       \
@@ -235,7 +239,8 @@ PAWL_MUST_USE pawl_status pwi_operation_decode(const void *bytes, size_t size, s
   X(RETIRED, 7, "retired")                                                                                             \
   X(GONE, 8, "gone")                                                                                                   \
   X(RESTORED, 9, "restored")                                                                                           \
-  X(UNPROVEN, 10, "unproven")
+  X(UNPROVEN, 10, "unproven")                                                                                          \
+  X(DIRECT, 11, "direct")
 
 enum pwi_code {
 #define PWI_CODE_ENUM(name, number, text) PWI_CODE_##name = (number),

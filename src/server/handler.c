@@ -48,6 +48,7 @@ void pwi_handler_destroy(struct pwi_handler *handler) {
   pwi_reading_fini(&handler->reading);
   pwi_pages_fini(&handler->stamps);
   pwi_handler_filters_fini(&handler->filters);
+  pwi_idmap_fini(&handler->vouched);
   pwi_free(handler->released);
   pwi_free(handler);
 }
@@ -619,6 +620,13 @@ static pawl_status deal_with(struct pwi_handler_link *link) {
     outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE};
     pwi_handler_say(link, request.terms.number, request.task, &outcome);
     return PAWL_OK;
+  }
+  if (pwi_sections_find(&sections, PWI_SECTION_CONTRIBUTORS)) {
+    if (!status && is_aggregate(&request)) status = pwi_shard_inspect(link->handler->config.shard, &request);
+    if (status) request.refusal = status;
+    status = pwi_handler_relayed(link, &sections, &request, entry, is_aggregate(&request) ? chain : NULL);
+    if (!status) pwi_handler_settle_sums(link->handler);
+    return status;
   }
   if (status) {
     say_failed(link, chain, &request, status);

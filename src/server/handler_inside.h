@@ -4,6 +4,7 @@
 #ifndef PWI_SERVER_HANDLER_INSIDE_H
 #define PWI_SERVER_HANDLER_INSIDE_H
 
+#include "base/idmap.h"
 #include "protocol/coding.h"
 #include "server/handler.h"
 #include "protocol/proof.h"
@@ -111,6 +112,7 @@ struct pwi_handler {
   struct pwi_pages stamps; /* of the aggregate that is being applied */
   struct pwi_handler_filters filters;
   struct pwi_answering *keys; /* one for each identity with links */
+  struct pwi_idmap vouched;   /* by sender: the id of the relay to which it has proved itself, as a pointer */
   uint64_t answer_bytes, answers_dropped;
   const struct pwi_handler_buffer *beyond;    /* the one buffer that may exceed the limit; NULL: none does */
   struct pwi_reply *replies, *unused_replies; /* all structs for deferred replies, and those that can be reused */
@@ -165,6 +167,12 @@ void pwi_handler_say(struct pwi_handler_link *link, uint64_t number, uint64_t ta
 void pwi_handler_close_buffer(struct pwi_handler_link *link, struct pwi_handler_buffer *buffer);
 void pwi_handler_close_buffers(struct pwi_handler_link *link); /* closes their regions */
 void pwi_handler_free_buffers(struct pwi_handler_link *link);  /* frees the structs; the net may be gone */
+
+/* server/handler_relayed.c. Serves a push with contributors; `chain` is NULL if no claim is served here. Answers it,
+ * unless it waits for its group. PAWL_CORRUPT: malformed. */
+PAWL_MUST_USE pawl_status pwi_handler_relayed(struct pwi_handler_link *link, const struct pwi_sections *sections,
+                                              const struct pwi_request *request, const struct pwi_entry *entry,
+                                              const struct pwi_chain *chain);
 
 /* server/handler_bounds.c. Adds a link to those of its identity, and removes it. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_handler_enter(struct pwi_handler_link *link, const char *identity);

@@ -30,10 +30,16 @@
  * COLLECT about that sender must be retried meanwhile. Its early parts have taken no effect and never will.
  * If the group is not complete, and may never be, the sum is applied at once.
  *
+ * RELAYS. The sum that a relay sends stands for the parts of its contributors, which share one bundle. It is taken
+ * only if each of them is due and not here yet. No part of them waits for an answer; an echo stands for the request
+ * of the relay. A contributor that sends its push again, by itself, finds its part here.
+ *
  * While members are missing, the senders of a few past ticks are remembered: a client that was declared dead
  * returns late under a new id, and must not wait for them.
  */
 #include "base/memory.h"
+#include "protocol/planted.h"
+#include "protocol/relays.h"
 #include "shard/aggregate.h"
 
 #define EARLY_MAX 4096                  /* early parts of a tick; the sender keeps further ones */
@@ -143,6 +149,7 @@ static void examine(const struct pwi_shard *shard, struct pwi_aggregate *aggrega
   for (size_t i = 0; i < aggregate->count; i++) {
     if (aggregate->parts[i].is_told) continue;
     is_awaited = true;
+    if (aggregate->parts[i].is_of_relay) continue; /* its contributors have parts of their own */
     has_dead |= !pwi_membership_is_live(shard->membership, aggregate->parts[i].sender);
   }
   bool is_vain = has_dead && !(known && known->complete);
@@ -618,4 +625,65 @@ enum pwi_aggregate_action pwi_serve_aggregate(struct pwi_shard *shard, struct pw
   if (is_here && !is_due) return PWI_AGGREGATE_ALONE;
   if (has_too_many_pieces(aggregate, request->sender)) return is_due ? PWI_AGGREGATE_FULL : PWI_AGGREGATE_ALONE;
   return take_part(shard, vector, aggregate, request, is_due, whole && !is_here);
+}
+
+/* --- aggregates of relays ------------------------------------------------------------------------------- */
+
+/* Returns true if this push of the contributor may enter the sum of the tick. */
+static bool may_enter(const struct pwi_aggregate *aggregate, const struct pwi_contributor *contributor,
+                      struct pawl_range claim) {
+  if (has_too_many_pieces(aggregate, contributor->sender)) return false;
+  if (pwi_is_planted(PWI_PLANTED_RELAY_ONE_KNOWN) || pwi_is_planted(PWI_PLANTED_RELAY_RESENT)) return true;
+  return covered(aggregate, contributor->sender, 0, claim) == 0;
+}
+
+static pawl_status make_parts(struct pwi_aggregate *aggregate, size_t count) {
+  if (aggregate->count + count > PARTS_MAX) return PAWL_NODE_FULL;
+  return PWI_GROW(aggregate->parts, aggregate->room, aggregate->count + count) ? PAWL_OK : PAWL_NO_MEMORY;
+}
+
+/* The parts of the contributors, and the echo that gets the answer. The caller has made room. */
+static void add_relayed(struct pwi_aggregate *aggregate, const struct pwi_request *request, struct pwi_bundle *bundle,
+                        const struct pwi_contributor *contributors, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    struct aggregate_part *part = add_part(aggregate, request);
+    part->sender = contributors[i].sender;
+    part->task = contributors[i].task;
+    part->settled = contributors[i].settled;
+    part->range = pawl_range_common(request->terms.claim, request->terms.range);
+    part->waiter.owner = 0;
+    part->bundle = bundle;
+    part->is_in_sum = true;
+  }
+  struct aggregate_part *echo = add_part(aggregate, request);
+  echo->is_echo = echo->is_of_relay = true;
+  echo->bundle = bundle;
+}
+
+bool pwi_serve_relayed(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
+                       const struct pwi_contributor *contributors, size_t count, struct pwi_outcome *outcome) {
+  struct pwi_aggregate place = place_of(request);
+  struct pwi_bundle *bundle;
+  if (pawl_range_is_empty(request->arc) || !vector->table || !is_summable(vector, request)) return false;
+  if (is_unknown_list(shard, vector, request) || !keep_list(shard, vector, request)) return false;
+  if (has_too_many(shard, &place)) return false;
+  for (size_t i = 0; i < count; i++)
+    if (!is_member(shard, place.group, contributors[i].sender)) return false;
+  struct pwi_aggregate *aggregate = open_aggregate(shard, &place);
+  if (!aggregate || aggregate->is_broken || aggregate->is_complete) return false;
+  for (size_t i = 0; i < count; i++) {
+    if (may_enter(aggregate, &contributors[i], request->terms.claim)) continue;
+    outcome->next = contributors[i].sender.id;
+    outcome->found = contributors[i].task;
+    return false;
+  }
+  for (size_t i = 0; i < count; i++) {
+    struct pwi_request push = *request;
+    push.sender = contributors[i].sender;
+    if (is_scattered(shard, &place, push.sender) || count_in_earlier(shard, &place, &push)) return false;
+  }
+  if (make_parts(aggregate, count + 1) || take_rows(shard, vector, aggregate, request, &bundle)) return false;
+  add_relayed(aggregate, request, bundle, contributors, count);
+  examine(shard, aggregate);
+  return true;
 }

@@ -19,6 +19,7 @@ struct aggregate_part {
                                 duplicate */
   bool is_told;              /* its sender has the answer */
   bool is_echo;              /* only a waiting request: the values are in other pieces */
+  bool is_of_relay;          /* an echo: the request of a relay, whose contributors have the pieces */
 };
 
 /* A part that is not due yet. */

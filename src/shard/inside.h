@@ -432,6 +432,12 @@ enum pwi_aggregate_action pwi_serve_aggregate(struct pwi_shard *shard, struct pw
                                               const struct pwi_request *request, enum pwi_clock_verdict verdict,
                                               bool whole);
 
+/* Adds the aggregate of a relay, all of whose pushes are due on the whole claim, to the aggregate of its tick. Returns
+ * false if it cannot be added; then `outcome` may name a contributor whose push is here already. */
+struct pwi_contributor;
+bool pwi_serve_relayed(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
+                       const struct pwi_contributor *contributors, size_t count, struct pwi_outcome *outcome);
+
 /* Of shard/contributed.c. A push of a group was applied or refused: records in the clock of tasks that the client of
  * `sender` has contributed to its tick, on these keys. Ignores other requests, and a clock that is NULL. */
 void pwi_contributed(const struct pwi_shard *shard, struct pwi_clock *clock, const struct pwi_request *request,

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/search.h"
 #include "protocol/planted.h"
+#include "protocol/relays.h"
 #include "store/dense.h"
 #include "wire/keys.h"
 
@@ -363,4 +364,40 @@ void pwi_shard_serve(struct pwi_shard *shard, const struct pwi_request *request,
   else
     pwi_served_fail(served_out, PAWL_INVALID);
   if (terms->kind == PWI_REQUEST_LINEAR) served_out->outcome.next = terms->claim.end;
+}
+
+/* --- aggregates of relays ------------------------------------------------------------------------------- */
+
+/* Returns true if every key of the claim lacks this push, and has the one before it. */
+static bool is_all_due(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request,
+                       const struct pwi_contributor *contributor) {
+  struct pwi_request push = *request;
+  struct pwi_clock_claim claim = {contributor->sender, request->terms.claim, contributor->task, contributor->prior,
+                                  shard->is_renewed};
+  struct pwi_clock_finding finding;
+  push.sender = contributor->sender;
+  if (!pwi_membership_is_live(shard->membership, contributor->sender)) return false;
+  if (pwi_clock_check(&vector->clocks[PWI_TASKS], &claim, &finding)) return false;
+  if (pwi_is_planted(PWI_PLANTED_RELAY_ONE_KNOWN) && finding.verdict == PWI_CLAIM_DONE) return true;
+  return finding.verdict == PWI_CLAIM_DUE && finding.whole && !is_fragment(vector, &push);
+}
+
+bool pwi_shard_serve_relayed(struct pwi_shard *shard, const struct pwi_request *request,
+                             const struct pwi_contributor *contributors, size_t count,
+                             struct pwi_outcome *outcome_out) {
+  const struct pwi_terms *terms = &request->terms;
+  struct pwi_vector *vector = find_vector(shard, terms->vector);
+  *outcome_out = (struct pwi_outcome){.code = PWI_CODE_DIRECT};
+  if (!vector || vector->is_group || !shard->membership || !pwi_terms_are_aggregate(terms)) return false;
+  if (check_claim(vector, terms) || check_rows(vector, terms)) return false;
+  if (!pwi_rangeset_contains(&vector->clocks[PWI_TASKS].held, terms->claim) ||
+      pwi_shard_is_frozen(shard, vector, terms->claim))
+    return false;
+  for (size_t i = 0; i < count; i++) {
+    if (is_all_due(shard, vector, request, &contributors[i])) continue;
+    outcome_out->next = contributors[i].sender.id;
+    outcome_out->found = contributors[i].task;
+    return false;
+  }
+  return pwi_serve_relayed(shard, vector, request, contributors, count, outcome_out);
 }

@@ -226,6 +226,15 @@ struct pwi_served {
 void pwi_shard_serve(struct pwi_shard *shard, const struct pwi_request *request, void *values,
                      struct pwi_served *served_out);
 
+/* Executes an aggregate of a relay: one push of a group with the sum of the pushes of `contributors`, which are in
+ * ascending order of senders. Sender and task of the request are ignored. Returns true if the aggregate was taken: all
+ * pushes wait for the end of the tick, and the request is answered then. Otherwise nothing has happened, and
+ * `*outcome_out` is DIRECT: a contributor is not live or not a member, its push is not due on the whole claim or waits
+ * here already, the claim is not held, the keys are invalid, the vector cannot add pushes up, or memory is short. */
+struct pwi_contributor;
+bool pwi_shard_serve_relayed(struct pwi_shard *shard, const struct pwi_request *request,
+                             const struct pwi_contributor *contributors, size_t count, struct pwi_outcome *outcome_out);
+
 /* Call immediately after a request with the effect ROWS: writes the present rows and states of its keys, in
  * the order of the keys. Both buffers have room for terms.rows rows. */
 void pwi_shard_result(struct pwi_shard *shard, const struct pwi_request *request, void *values, void *state);

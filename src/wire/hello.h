@@ -59,6 +59,9 @@ enum pwi_hello_role {
 /* Pushes with an operand (<pawl/function.h>). */
 #define PWI_FEATURE_OPERAND UINT64_C(0x400)
 
+/* Aggregates of relays: a server takes them, and a relay passes them on. */
+#define PWI_FEATURE_RELAYS UINT64_C(0x1000)
+
 struct pwi_hello {
   uint8_t lowest; /* versions; 0 < lowest <= highest */
   uint8_t highest;

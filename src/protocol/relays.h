@@ -1,0 +1,110 @@
+/* Relays: which there are, how they form trees, and how an aggregate names its contributors (MLNet 3.2).
+ *
+ * A relay is a sender of the membership whose job is "pawl-relay." and the name of its tree. The manager lets it join
+ * only with a key without limits, because it acts for others. Its address, host and rack are in the membership, so
+ * every node that knows a membership and a view computes the same trees (graph/tree.h), one for each server.
+ *
+ * A member of a group sends to a relay on its host; if there is none, to one in its rack; if there is none, to any.
+ * Several candidates take turns, by member and by server.
+ *
+ * If relays name different trees, the tree of the relay with the lowest id is in force.
+ *
+ * Threads: belongs to one thread at a time.
+ */
+#ifndef PWI_PROTOCOL_RELAYS_H
+#define PWI_PROTOCOL_RELAYS_H
+
+#include "base/cursor.h"
+#include "graph/tree.h"
+#include "net/seal.h"
+#include "protocol/membership.h"
+#include "ring/view.h"
+
+/* --- names ---------------------------------------------------------------------------------------------- */
+
+struct pwi_relay_tree {
+  enum pwi_tree tree;
+  uint32_t degree; /* PWI_TREE_DEGREE and PWI_TREE_NEAR; otherwise 0 */
+  bool is_fixed;   /* one tree for all servers; otherwise another relay is at the top for each of them */
+};
+
+/* Reads "none", "rack", "binary", "degree-4" or "near-4", with ".fixed" behind it for a tree that does not rotate.
+ * Returns false for any other text; nothing has changed then. */
+bool pwi_relay_tree_parse(const char *text, struct pwi_relay_tree *tree_out);
+
+/* The job under which a relay of this tree joins. */
+void pwi_relay_job(const struct pwi_relay_tree *tree, char job[PWI_JOB_MAX + 1]);
+
+/* Returns true for the job of a relay, whatever its tree. `tree_out` may be NULL; a tree that is not known here is
+ * read as "none". */
+bool pwi_relay_is_job(const char *job, struct pwi_relay_tree *tree_out);
+
+/* --- trees ---------------------------------------------------------------------------------------------- */
+
+#define PWI_RELAY_SHARDS 64 /* servers with a tree of their own; further ones share these */
+
+struct pwi_relay_site {
+  uint64_t id;
+  const char *host, *rack; /* of the membership */
+};
+
+/* The relays of a membership. A struct of zeros is empty. It borrows the membership until it is refreshed. */
+struct pwi_relays {
+  bool is_made;
+  uint64_t membership; /* numbers for which it was made */
+  size_t nodes;        /* of the view for which it was made */
+  struct pwi_relay_tree tree;
+  struct pwi_relay_site *items; /* by ascending id */
+  size_t count, room;
+  uint32_t *parents; /* of each relay, for each server; NULL: no tree */
+  uint32_t shards;
+};
+
+void pwi_relays_fini(struct pwi_relays *relays);
+
+/* Call it before the functions below whenever membership or view may have changed. Without memory there are no
+ * relays. */
+void pwi_relays_refresh(struct pwi_relays *relays, const struct pwi_membership *membership,
+                        const struct pwi_view *view);
+
+/* The tree of a server, for the functions below. */
+uint32_t pwi_relays_shard(const struct pwi_relays *relays, const struct pwi_view *view, uint64_t head);
+
+/* The relay to which a member of a group sends; 0: to the server. */
+uint64_t pwi_relays_above_member(const struct pwi_relays *relays, const struct pwi_membership *membership,
+                                 struct pwi_vector_id group, struct pwi_sender member, uint32_t shard);
+
+/* The relay to which a relay sends; 0: to the server. */
+uint64_t pwi_relays_above(const struct pwi_relays *relays, uint64_t relay, uint32_t shard);
+
+/* Number of members of the group whose pushes pass this relay. */
+size_t pwi_relays_below(const struct pwi_relays *relays, const struct pwi_membership *membership,
+                        struct pwi_vector_id group, uint64_t relay, uint32_t shard);
+
+/* --- contributors --------------------------------------------------------------------------------------- */
+
+#define PWI_CONTRIBUTORS_MAX 4096 /* in one aggregate */
+#define PWI_RELAY_HOPS_MAX 16     /* relays that pass an aggregate on; more are a cycle */
+
+/* A push in an aggregate. */
+struct pwi_contributor {
+  struct pwi_sender sender;
+  uint64_t task, prior, settled; /* as in its request */
+  uint64_t relay;                /* to which the sender has proved itself */
+  uint8_t seal[PWI_SEAL_SIZE];   /* that proof (protocol/proof.h) */
+};
+
+/* Section CONTRIBUTORS: u32 hops, u32 count, and for each contributor, by ascending sender, u64 each: sender, task,
+ * prior, settled, relay, then the seal. */
+#define PWI_CONTRIBUTOR_SIZE (5 * 8 + PWI_SEAL_SIZE)
+
+void pwi_contributors_encode(const struct pwi_contributor *contributors, size_t count, uint32_t hops,
+                             struct pwi_writer *writer);
+
+/* `*contributors_out` is freed with pwi_free; it has at least one element. PAWL_CORRUPT also for senders that do not
+ * ascend, a number of 0, and too many contributors; PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_contributors_decode(const void *bytes, size_t size,
+                                                  struct pwi_contributor **contributors_out, size_t *count_out,
+                                                  uint32_t *hops_out);
+
+#endif
