@@ -61,7 +61,7 @@ extern const struct pwi_command pwi_command_version, pwi_command_env, pwi_comman
     pwi_command_put, pwi_command_vector, pwi_command_space, pwi_command_sketch, pwi_command_graph,
     pwi_command_checkpoint, pwi_command_server_drain, pwi_command_server_forget, pwi_command_train, pwi_command_worker,
     pwi_command_predict, pwi_command_recommend, pwi_command_model, pwi_command_convert, pwi_command_lda,
-    pwi_command_completion;
+    pwi_command_completion, pwi_command_relay;
 
 /* The options common to all commands, and the options of `pawl` without a command. The list of commands ends
  * with NULL. */

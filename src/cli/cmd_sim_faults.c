@@ -14,7 +14,7 @@
 #define REPLICAS_MAX 2
 #define MANAGERS_MAX 3
 
-enum { LETTER_SEEDS = 257, LETTER_REPLICAS, LETTER_MANAGERS, LETTER_BUG };
+enum { LETTER_SEEDS = 257, LETTER_REPLICAS, LETTER_MANAGERS, LETTER_BUG, LETTER_RELAYS };
 
 struct sim_choice {
   uint64_t first, last;
@@ -22,6 +22,7 @@ struct sim_choice {
   int replicas;      /* below 0: drawn from each seed */
   uint32_t managers; /* 0: drawn from each seed */
   unsigned jobs;
+  bool relays;
   enum pwi_planted bug;
   bool json;
 };
@@ -32,8 +33,9 @@ static void replay_command(const struct sim_choice *choice, uint64_t seed, char 
   char replicas[32] = "", managers[32] = "";
   if (choice->replicas >= 0) snprintf(replicas, sizeof replicas, " --replicas %d", choice->replicas);
   if (choice->managers) snprintf(managers, sizeof managers, " --managers %u", choice->managers);
-  snprintf(text, size, "%s sim faults --seed %" PRIu64 "%s%s%s%s", pwi_planted_can() ? "pawl-planted" : "pawl", seed,
-           replicas, managers, choice->bug ? " --bug " : "", pwi_planted_about(choice->bug)->word);
+  snprintf(text, size, "%s sim faults --seed %" PRIu64 "%s%s%s%s%s", pwi_planted_can() ? "pawl-planted" : "pawl", seed,
+           replicas, managers, choice->relays ? " --relays" : "", choice->bug ? " --bug " : "",
+           pwi_planted_about(choice->bug)->word);
 }
 
 static json_t *failure_json(const struct sim_choice *choice, uint64_t seed, const struct pwi_campaign_result *result) {
@@ -112,6 +114,7 @@ static int run_many(const struct pwi_command *command, const struct sim_choice *
                                         .last = choice->last,
                                         .replicas = choice->replicas,
                                         .managers = choice->managers,
+                                        .relays = choice->relays,
                                         .jobs = choice->jobs,
                                         .bug = choice->bug,
                                         .progress = show_progress,
@@ -161,6 +164,7 @@ static int run_one(const struct pwi_command *command, const struct sim_choice *c
   pwi_planted_set(choice->bug);
   pwi_campaign_draw(choice->first, choice->replicas, &config);
   pwi_campaign_set_managers(choice->managers, &config);
+  if (choice->relays) pwi_campaign_set_relays(&config);
   pwi_campaign_describe(&config, text, sizeof text);
   if (!choice->json) printf("  %s\n", text), fflush(stdout);
   pwi_campaign_run(&config, &result);
@@ -242,6 +246,7 @@ static bool take_option(const struct pwi_command *command, int letter, const cha
   if (letter == 'j') choice->jobs = (unsigned)number;
   if (letter == LETTER_REPLICAS) choice->replicas = (int)number;
   if (letter == LETTER_MANAGERS) choice->managers = (uint32_t)number;
+  if (letter == LETTER_RELAYS) choice->relays = true;
   if (letter == PWI_CLI_LETTER_JSON) choice->json = true;
   return true;
 }
@@ -265,6 +270,7 @@ static const struct pwi_cli_option options[] = {
     {'s', "seed", "NUMBER", "run the campaign of one seed, and print its faults and the log of every node"},
     {LETTER_REPLICAS, "replicas", "NUMBER", "number of replicas in every campaign (default: drawn from its seed)"},
     {LETTER_MANAGERS, "managers", "NUMBER", "number of managers in every campaign (default: drawn from its seed)"},
+    {LETTER_RELAYS, "relays", NULL, "let a group push through relays, under the same faults, in every campaign"},
     {'j', "jobs", "NUMBER", "number of campaigns at a time (default: one per core)"},
     {LETTER_BUG, "bug", "NAME", "plant a bug, to see that it is found (pawl-planted only)"},
     PWI_CLI_JSON,

@@ -28,9 +28,13 @@ static void print_overview(void) {
       &pwi_command_model, &pwi_command_lda,    &pwi_command_convert, NULL};
   static const struct pwi_command *const machine[] = {&pwi_command_env, &pwi_command_version, &pwi_command_completion,
                                                       NULL};
-  static const struct pwi_command *const cluster[] = {&pwi_command_manager,      &pwi_command_server,
-                                                      &pwi_command_server_drain, &pwi_command_server_forget,
-                                                      &pwi_command_key,          NULL};
+  static const struct pwi_command *const cluster[] = {&pwi_command_manager,
+                                                      &pwi_command_server,
+                                                      &pwi_command_server_drain,
+                                                      &pwi_command_server_forget,
+                                                      &pwi_command_relay,
+                                                      &pwi_command_key,
+                                                      NULL};
   static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put,
                                                    &pwi_command_vector, NULL};
   static const struct pwi_command *const count[] = {&pwi_command_sketch, NULL};

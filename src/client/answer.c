@@ -78,6 +78,8 @@ static void refused(struct pwi_client *client, struct client_part *part, const s
 
 static void succeeded(struct pwi_client *client, struct client_part *part, const struct pwi_outcome *outcome) {
   struct pwi_task *task = part->task;
+  if (part->is_via) part->flow->refused_in_turn = 0;
+  if (part->is_via) part->peer->avoid_ns = 0;
   if (part->kind == PWI_REQUEST_ENTER || part->kind == PWI_REQUEST_AWAIT) task->found = outcome->found;
   if (part->kind == PWI_REQUEST_ENTER && outcome->found > part->flow->ticked) part->flow->ticked = outcome->found;
   if (part->kind == PWI_REQUEST_SCAN) task->found = outcome->next;
@@ -88,6 +90,10 @@ static void succeeded(struct pwi_client *client, struct client_part *part, const
 
 static void act(struct pwi_client *client, struct client_part *part, const struct pwi_outcome *outcome) {
   if (part->kind == PWI_REQUEST_LINEAR && !pwi_linear_keep_rest(client, part, outcome)) return;
+  if (part->relayed || (part->is_via && outcome->code != PWI_CODE_OK)) {
+    pwi_relay_answered(client, part, outcome->code);
+    return;
+  }
   switch (outcome->code) {
   case PWI_CODE_OK:
     succeeded(client, part, outcome);
@@ -130,6 +136,9 @@ static void act(struct pwi_client *client, struct client_part *part, const struc
     return;
   case PWI_CODE_UNPROVEN:
     part->peer->link->proven = 0;
+    pwi_part_retry(client, part);
+    return;
+  case PWI_CODE_DIRECT: /* no head says this */
     pwi_part_retry(client, part);
     return;
   }

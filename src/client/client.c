@@ -24,6 +24,8 @@ static struct client_link *add_link(struct pwi_client *client, enum client_link_
 
 static void remove_link(struct pwi_client *client, struct client_link *link) {
   if (link->kind == LINK_ASKER && client->callee) pwi_callee_link_down(client->callee, link->link.id);
+  if (link->kind == LINK_ASKER && client->config.relaying)
+    client->config.relaying->link_down(client->config.relaying->context, link->link);
   pwi_handler_link_down(link->handler);
   pwi_idmap_remove(&client->links, link->link.id);
   pwi_free(link);
@@ -69,6 +71,7 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   pwi_client_rejoin_groups(client, now);
   pwi_client_tell_counts(client, false);
   pwi_client_tell_idle(client);
+  if (client->config.relaying) client->config.relaying->look(client->config.relaying->context, now);
   end_event(client);
 }
 
@@ -88,10 +91,11 @@ static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link
 static void accept_asker(struct pwi_client *client, struct pwi_link link, const char *identity,
                          const struct pwi_peering *peering) {
   struct pwi_rights everything = {.write = true};
-  pawl_status status = make_shard(client);
+  bool is_relay = client->config.relaying != NULL; /* its requests are the relay's, and it holds no vectors */
+  pawl_status status = is_relay ? PAWL_OK : make_shard(client);
   struct client_link *fresh = status ? NULL : add_link(client, LINK_ASKER, link);
   if (!status && !fresh) status = PAWL_NO_MEMORY;
-  if (!status)
+  if (!status && !is_relay)
     status = pwi_handler_link_up(client->handler, link, peering, identity, &everything, NULL, &fresh->handler);
   if (status) {
     pwi_net_close(client->config.net, link, status);
@@ -160,6 +164,7 @@ static struct pwi_receive message(void *self, struct pwi_link link, const struct
   if (is_peer && (ours->kind == LINK_PEER || ours->kind == LINK_ASKER)) return pwi_client_peer_begin(ours, about);
   if (ours->kind == LINK_PEER) return (struct pwi_receive){.how = PWI_RECEIVE_REFUSE};
   if (ours->handler) return pwi_handler_message(ours->handler, about);
+  if (ours->kind == LINK_ASKER) return pwi_control_begin(&ours->control, about, &ours->peering.data);
   if (ours->kind == LINK_HANDLER) return pwi_answer_begin(client, ours, about);
   return pwi_control_begin(&ours->control, about, &ours->peering.link);
 }
@@ -182,6 +187,10 @@ static void piece(void *self, struct pwi_link link, void *context, size_t offset
   } else if (ours->handler) {
     pwi_handler_piece(ours->handler, offset, data, size);
     return;
+  } else if (ours->kind == LINK_ASKER) {
+    const struct pwi_relaying *relaying = client->config.relaying;
+    status = pwi_control_open(&ours->control, data, size, &ours->peering.data);
+    if (!status) status = relaying->request(relaying->context, link, &ours->peering, &ours->control, data);
   } else if (ours->kind == LINK_HANDLER) {
     status = pwi_answer_whole(client, ours, data, size);
   } else {
@@ -213,6 +222,11 @@ static void done(void *self, struct pwi_link link, uint64_t cookie, pawl_status 
   struct pwi_client *client = self;
   if (pwi_messenger_done(&client->messenger, cookie)) return;
   if (client->group_peers && pwi_peers_done(client->group_peers, link, cookie, status)) {
+    end_event(client);
+    return;
+  }
+  if (client->config.relaying && cookie & PWI_RELAYING_COOKIE) {
+    client->config.relaying->done(client->config.relaying->context, cookie & ~PWI_RELAYING_COOKIE);
     end_event(client);
     return;
   }
@@ -354,6 +368,7 @@ void pwi_client_destroy(struct pwi_client *client) {
   pwi_messenger_fini(&client->messenger);
   pwi_writer_fini(&client->writer);
   pwi_managers_fini(&client->managers);
+  pwi_relays_fini(&client->relays);
   pwi_free(client->host);
   pwi_free(client);
 }

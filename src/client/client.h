@@ -54,6 +54,7 @@
 #include "protocol/membership.h"
 
 struct pwi_client;
+struct pwi_relaying;
 struct pwi_flow;
 struct pwi_keylist;
 
@@ -78,6 +79,8 @@ struct pwi_client_config {
    * client's state, and must not start anything. NULL: not called. */
   void (*membership_changed)(void *context);
   void *context;
+
+  const struct pwi_relaying *relaying; /* the relay that it serves, borrowed; NULL: none (client/relaying.h) */
 };
 
 /* Creates a client, which begins to join. PAWL_INVALID (malformed address; a job, host or rack that the
@@ -429,6 +432,7 @@ size_t pwi_client_links(const struct pwi_client *client);
 struct pwi_client_figures {
   uint64_t parts_sent, parts_resent, gaps, wanted, not_here, retirements, reconnects;
   uint64_t bytes_pushed, bytes_pulled;
+  uint64_t relayed, relays_refused; /* pushes sent through relays; those that had to go to the server instead */
 };
 
 void pwi_client_figures(const struct pwi_client *client, struct pwi_client_figures *figures_out);

@@ -8,6 +8,7 @@
 #include "ring/mix.h"
 #include "client/callee.h"
 #include "client/client.h"
+#include "client/relaying.h"
 #include "peer/peers.h"
 #include "protocol/coding.h"
 #include "server/handler.h"
@@ -86,6 +87,12 @@ struct client_part {
   bool is_after_all;  /* TICK: blocked until its task is the first unfinished one */
   bool is_strict;     /* BLOCKED until every earlier overlapping push is answered, not merely sent */
   pawl_status voided; /* why the push failed; an empty push goes in its place and uses up the number */
+
+  /* Relays (client/relays.c). */
+  bool is_via;                       /* its peer is a relay */
+  bool is_direct;                    /* it goes to the head; an aggregate of this relay: it was sent or queued before */
+  int64_t via_until;                 /* `is_via`: when it goes to the head although the relay has not answered */
+  const struct pwi_relayed *relayed; /* it is an aggregate of this relay; NULL: a part of a call of this client */
 
   uint32_t outgoings;      /* messages whose body the net still reads from the caller's memory */
   bool is_over;            /* the part has ended and waits only for these messages */
@@ -166,14 +173,15 @@ struct pwi_flow {
   size_t value_size;            /* bytes of one value */
   struct flow_filters *filters; /* NULL: none */
   struct pwi_flow_traffic traffic;
-  struct pwi_clock sent;            /* the last task number sent, by range; one sender, PWI_SELF */
-  struct client_part *first, *last; /* unanswered parts, in the order of calls */
-  size_t held_back;                 /* parts that are not SENT */
-  size_t blocked;                   /* parts that are BLOCKED */
-  uint64_t ended;                   /* number of parts that have left the list */
-  pawl_status dead;                 /* why nothing can be sent any more; PAWL_OK: the flow is alive */
-  size_t readers;                   /* parts of any flow that read this vector as their second one */
-  bool is_forbidden;                /* the server refused a push for lack of rights: no push of ours takes effect */
+  struct pwi_clock sent;                 /* the last task number sent, by range; one sender, PWI_SELF */
+  struct client_part *first, *last;      /* unanswered parts, in the order of calls */
+  size_t held_back;                      /* parts that are not SENT */
+  size_t blocked;                        /* parts that are BLOCKED */
+  uint64_t ended;                        /* number of parts that have left the list */
+  pawl_status dead;                      /* why nothing can be sent any more; PAWL_OK: the flow is alive */
+  size_t readers;                        /* parts of any flow that read this vector as their second one */
+  uint32_t refused_in_turn, relay_pause; /* consecutive pushes that relays refused; pushes that go direct now */
+  bool is_forbidden; /* the server refused a push for lack of rights: no push of ours takes effect */
 
   /* Groups. */
   bool has_entered;
@@ -292,6 +300,11 @@ struct client_peer {
   size_t unheard;                   /* bytes of results whose arrival the peer has not been told */
   struct pwi_asking missing;        /* asks the manager whether the peer is still a member */
   bool is_missing;                  /* `missing` is under way */
+
+  /* Of a relay (client/relays.c). */
+  int64_t avoid_until, avoid_ns; /* it is not used until then; the pause after the next failure */
+  int64_t relay_patience_ns;     /* how long parts wait for its answer */
+  int64_t relay_look_at;         /* when to look for such parts; 0: none */
 
   /* Detection of a link without answers (client/send.c). */
   uint64_t answers;           /* received so far */
@@ -418,6 +431,7 @@ struct pwi_client {
   struct pwi_handler *handler;
   struct pwi_handler_numbers numbers;
 
+  struct pwi_relays relays;
   struct pwi_writer writer;
   struct pwi_client_figures figures;
 };
@@ -498,6 +512,7 @@ void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, paw
 void pwi_peers_reroute(struct pwi_client *client);
 void pwi_client_look_at_peers(struct pwi_client *client, int64_t now);
 void pwi_client_outgoing_done(struct pwi_client *client, uint64_t cookie);
+void pwi_peer_seek(struct pwi_client *client, struct client_peer *peer); /* makes a link, unless it is too early */
 const char *pwi_client_node_address(const struct pwi_client *client, uint64_t node); /* NULL: unknown */
 
 /* client/answer.c */
@@ -505,6 +520,15 @@ struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_lin
                                     const struct pwi_message *message);
 pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link, const void *body, size_t size);
 pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *link);
+
+/* client/relays.c */
+/* The relay to which the part goes, with a link; NULL: to the head. */
+struct client_peer *pwi_relay_for(struct pwi_client *client, struct client_part *part, uint64_t head);
+void pwi_relay_sent(struct pwi_client *client, struct client_part *part);
+void pwi_relay_answered(struct pwi_client *client, struct client_part *part, enum pwi_code code);
+void pwi_relay_lost(struct pwi_client *client, struct client_peer *peer); /* the link to it is down */
+void pwi_relays_look(struct pwi_client *client, struct client_peer *peer, int64_t now);
+bool pwi_relayed_may_go(struct pwi_client *client, struct client_part *part); /* false: the aggregate ends */
 
 /* client/clocks.c */
 pawl_status pwi_part_take_clocks(const struct client_part *part, const void *payload, size_t size);

@@ -292,7 +292,8 @@ static struct client_peer *route(struct pwi_client *client, struct client_part *
     if (end >= part->claim.end || part->aggregate != 0 || !pwi_view_arcs_join(client->view, arc)) break;
   }
   if (end < part->claim.end && !end_claim_at(client, part, end)) return NULL;
-  return pwi_client_peer(client, head->node.id);
+  struct client_peer *relay = part->aggregate != 0 ? pwi_relay_for(client, part, head->node.id) : NULL;
+  return relay ? relay : pwi_client_peer(client, head->node.id);
 }
 
 void pwi_part_settle(struct pwi_client *client, struct client_part *part) {
@@ -302,6 +303,10 @@ void pwi_part_settle(struct pwi_client *client, struct client_part *part) {
   }
   if (pwi_part_is_stale(part) && !part->is_collecting) {
     pwi_part_end(client, part, PAWL_RESTORED);
+    return;
+  }
+  if (part->relayed && !pwi_relayed_may_go(client, part)) {
+    pwi_part_end(client, part, PAWL_REFUSED);
     return;
   }
   if (must_block(client, part)) {

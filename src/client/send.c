@@ -147,6 +147,7 @@ static pawl_status make_key_room(struct pwi_client *client, struct outgoing *out
 
 static bool is_small(const struct client_part *part) {
   bool has_list = part->keys && (part->is_wanted || !part->list);
+  if (part->is_via || part->relayed) return false; /* with sections of another size */
   /* A codec needs memory. */
   size_t bytes = pwi_part_bytes_out(part) + pwi_part_operand_bytes(part);
   if (part->flow->filters && bytes >= PWI_CODING_MIN) return false;
@@ -212,6 +213,7 @@ static pawl_status add_coded(struct pwi_client *client, const struct client_link
                               .count = bytes / part->flow->value_size,
                               .net = client->config.net};
   if (link->peering.in_place) coding.codecs = 0; /* read in place: a codec would save nothing */
+  if (part->is_via) coding.codecs = 0;           /* relays add plain values */
   if (part->sender != 0 && pwi_is_planted(PWI_PLANTED_REFILTER)) coding.values = pwi_planted_refilter(part->in, bytes);
   if (pwi_codecs_are_free(coding.codecs)) {
     coding.adapt = &filters->adapt;
@@ -289,7 +291,7 @@ static bool asks_for_rows(const struct client_part *part) {
 /* Codecs that the answer may use; 0 (only RAW) for a peer that knows none. */
 static uint8_t codecs_back(const struct client_link *link, const struct client_part *part) {
   const struct flow_filters *filters = part->flow->filters;
-  if (!filters || !asks_for_rows(part) || link->peering.in_place) return 0;
+  if (!filters || !asks_for_rows(part) || link->peering.in_place || part->is_via || part->relayed) return 0;
   return (uint8_t)(filters->pull_codecs & link->peering.codecs);
 }
 
@@ -304,6 +306,9 @@ static pawl_status add_filters(const struct client_link *link, struct pwi_messag
       .type = PWI_SECTION_FILTERS, .count = (uint32_t)filters->asked_size, .length = filters->asked_size};
   return pwi_message_copy(builder, &section, filters->asked);
 }
+
+/* Relays keep no lists. */
+static bool is_signed(const struct client_part *part) { return part->list && !part->is_wanted && !part->is_via; }
 
 static pawl_status add_terms(const struct pwi_client *client, const struct client_link *link,
                              struct pwi_message_builder *builder, const struct client_part *part) {
@@ -322,12 +327,13 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
     terms.other = part->sender;
     terms.prior = 0;
   } else if (part->keys) {
-    terms.keys = part->list && !part->is_wanted ? PWI_KEYS_SIGNED : PWI_KEYS_LIST;
-    terms.keep = part->list != NULL;
+    terms.keys = is_signed(part) ? PWI_KEYS_SIGNED : PWI_KEYS_LIST;
+    terms.keep = part->list != NULL && !part->is_via;
   }
   bool is_new = terms.kind == PWI_REQUEST_PUSHPULL && terms.other != 0;
   /* The peer would apply it alone. */
   if (is_new && !(link->peering.features & PWI_FEATURE_AGGREGATE)) return PAWL_UNSUPPORTED;
+  if (part->relayed && !(link->peering.features & PWI_FEATURE_RELAYS)) return PAWL_UNSUPPORTED;
   bool may_bring_clocks = terms.kind == PWI_REQUEST_PULL || terms.kind == PWI_REQUEST_AWAIT;
   terms.clocks = may_bring_clocks && part->task->clocks;
   uint8_t bytes[PWI_TERMS_SIZE];
@@ -340,7 +346,14 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
  * request about a number of a former id carries one too. */
 static bool needs_proof(const struct pwi_client *client, const struct client_link *link,
                         const struct client_part *part) {
-  return pwi_part_is_numbered(part) && link->proven != client->sender;
+  return (pwi_part_is_numbered(part) || part->relayed) && link->proven != client->sender;
+}
+
+static pawl_status add_contributors(struct pwi_message_builder *builder, const struct client_part *part) {
+  if (!part->relayed) return PAWL_OK;
+  size_t size = part->relayed->contributors_size;
+  struct pwi_section section = {.type = PWI_SECTION_CONTRIBUTORS, .count = (uint32_t)size, .length = size};
+  return pwi_message_add(builder, &section, part->relayed->contributors);
 }
 
 static pawl_status add_proof(const struct pwi_client *client, struct pwi_message_builder *builder,
@@ -385,7 +398,7 @@ static pawl_status add_keys(struct pwi_client *client, const struct client_link 
                             struct pwi_message_builder *builder, struct outgoing *outgoing, struct client_part *part,
                             uint8_t *small, size_t small_size) {
   pawl_status status;
-  if (part->list && !part->is_wanted)
+  if (is_signed(part))
     status = add_signature(builder, part);
   else if (outgoing && link->peering.in_place)
     status = add_raw_list(client, builder, outgoing, part);
@@ -407,6 +420,7 @@ static pawl_status build(struct pwi_client *client, const struct client_link *li
   pwi_message_begin(builder, &terms, &head);
   pawl_status status = add_terms(client, link, builder, part);
   if (!status && needs_proof(client, link, part)) status = add_proof(client, builder, part);
+  if (!status) status = add_contributors(builder, part);
   if (!status) status = add_filters(link, builder, part);
   if (!status && part->keys && !part->is_collecting)
     status = add_keys(client, link, builder, outgoing, part, small, small_size);
@@ -448,16 +462,17 @@ static pawl_status send_part(struct pwi_client *client, struct client_peer *peer
   client->figures.bytes_pushed += pwi_part_bytes_out(part) + pwi_part_operand_bytes(part);
   part->flow->traffic.messages_out++;
   part->flow->traffic.bytes_out += sizeof builder->head + builder->body_size;
-  if (pwi_part_is_numbered(part)) peer->link->proven = client->sender;
+  if (pwi_part_is_numbered(part) || part->relayed) peer->link->proven = client->sender;
   if (pwi_part_has_order(part) && !part->is_collecting) part->sender = client->sender;
   pwi_peer_sent(peer, part);
   if (peer->look_at == 0) look_again(client, peer);
+  if (part->is_via) pwi_relay_sent(client, part);
   return PAWL_OK;
 }
 
 /* --- links ---------------------------------------------------------------------------------------------- */
 
-static void seek(struct pwi_client *client, struct client_peer *peer) {
+void pwi_peer_seek(struct pwi_client *client, struct client_peer *peer) {
   int64_t now = pwi_net_now(client->config.net);
   if (peer->link) return;
   if (now < peer->retry_at) {
@@ -477,7 +492,7 @@ static void seek(struct pwi_client *client, struct client_peer *peer) {
 
 void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer) {
   if (!peer->link || !peer->link->is_up) {
-    if (peer->queue_first || peer->legs_first) seek(client, peer);
+    if (peer->queue_first || peer->legs_first) pwi_peer_seek(client, peer);
     return;
   }
   if (peer->legs_first) pwi_peer_pump_legs(client, peer);
@@ -516,6 +531,7 @@ void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, paw
   peer->retry_at = pwi_net_now(client->config.net) + peer->retry_ns;
   peer->retry_ns = peer->retry_ns * 2 < RETRY_MAX ? peer->retry_ns * 2 : RETRY_MAX;
   client->figures.reconnects++;
+  pwi_relay_lost(client, peer);
   if (pwi_client_node_address(client, peer->node) == NULL && client->is_joined)
     for (struct pwi_flow *flow = client->flows; flow; flow = flow->next)
       if (flow->node == peer->node) pwi_flow_kill(client, flow, PAWL_NODE_GONE);
@@ -534,6 +550,7 @@ void pwi_peers_reroute(struct pwi_client *client) {
 void pwi_client_look_at_peers(struct pwi_client *client, int64_t now) {
   for (struct client_peer *peer = client->peers; peer; peer = peer->next) {
     look_at_answers(client, peer, now);
+    pwi_relays_look(client, peer, now);
     if (!peer->queue_first && !peer->legs_first) continue;
     if (!peer->link && peer->retry_at > now)
       pwi_client_wake_at(client, peer->retry_at);

@@ -18,6 +18,7 @@
 #include "checkpoint/disk_queue.h"
 #include "manager/ledger/journal.h"
 #include "manager/manager.h"
+#include "relay/relay.h"
 #include "server/server.h"
 #include "sim/shell.h"
 #include "sim/sim.h"
@@ -122,6 +123,7 @@ struct pwi_cluster_client {
   const char *job;
   const char *rack; /* NULL: none */
   bool reader, listens, stays_dead;
+  const struct pwi_relay_tree *tree; /* it is a relay, and listens; NULL: a client */
   /* the process has (re)started, and `client` is set. May be NULL */
   void (*started)(void *context);
   /* the process was killed, and `client` is gone. May be NULL */
@@ -132,6 +134,7 @@ struct pwi_cluster_client {
   void *context;
 
   struct pwi_client *client; /* NULL while it is down */
+  struct pwi_relay *relay;   /* whose client it is; NULL: none */
   struct pwi_sim_shell shell;
   struct pwi_net *net;
   struct pwi_random *random;

@@ -9,12 +9,25 @@
 
 /* --- clients -------------------------------------------------------------------------------------------- */
 
+static pawl_status create_relay(struct pwi_cluster_client *client, const struct pwi_sim_boot *boot) {
+  struct pwi_relay_config config = {.net = boot->net,
+                                    .random = boot->random,
+                                    .log = boot->log,
+                                    .manager = pwi_cluster_managers(client->cluster),
+                                    .host = client->name,
+                                    .rack = client->rack,
+                                    .tree = *client->tree};
+  pawl_status status = pwi_relay_create(&config, &client->relay);
+  if (!status) client->client = pwi_relay_client(client->relay);
+  return status;
+}
+
 static pawl_status boot_client(void *context, const struct pwi_sim_boot *boot, const struct pwi_actor **actor_out,
                                void **self_out) {
   struct pwi_cluster_client *client = context;
   char address[32];
   snprintf(address, sizeof address, "%s:7000", client->name);
-  pawl_status status = client->listens ? pwi_net_listen(boot->net, address) : PAWL_OK;
+  pawl_status status = client->listens || client->tree ? pwi_net_listen(boot->net, address) : PAWL_OK;
   if (status) return status;
   struct pwi_client_config config = {.net = boot->net,
                                      .random = boot->random,
@@ -27,7 +40,7 @@ static pawl_status boot_client(void *context, const struct pwi_sim_boot *boot, c
                                      .stays_dead = client->stays_dead,
                                      .membership_changed = client->membership_changed,
                                      .context = client->context};
-  status = pwi_client_create(&config, &client->client);
+  status = client->tree ? create_relay(client, boot) : pwi_client_create(&config, &client->client);
   if (status) return status;
   client->net = boot->net;
   client->random = boot->random;
@@ -52,6 +65,8 @@ static void add_figures(struct pwi_client_figures *sum, const struct pwi_client 
   sum->reconnects += more.reconnects;
   sum->bytes_pushed += more.bytes_pushed;
   sum->bytes_pulled += more.bytes_pulled;
+  sum->relayed += more.relayed;
+  sum->relays_refused += more.relays_refused;
 }
 
 struct pwi_client_figures pwi_cluster_client_figures(const struct pwi_cluster_client *client) {
@@ -64,8 +79,12 @@ static void halt_client(void *context, void *self) {
   struct pwi_cluster_client *client = context;
   (void)self;
   add_figures(&client->past, client->client);
-  pwi_client_destroy(client->client);
+  if (client->relay)
+    pwi_relay_destroy(client->relay);
+  else
+    pwi_client_destroy(client->client);
   client->client = NULL;
+  client->relay = NULL;
   if (client->stopped) client->stopped(client->context);
 }
 

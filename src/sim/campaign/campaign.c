@@ -92,6 +92,7 @@ pawl_status pwi_campaign_work(struct campaign *campaign) {
   if (!status) status = pwi_campaign_crew_add(campaign);
   if (!status) status = pwi_paced_add(campaign);
   if (!status) status = pwi_operator_add(campaign);
+  if (!status) status = pwi_campaign_relays_add(campaign);
   return status ? status : pwi_workloads_begin(campaign);
 }
 
@@ -236,10 +237,13 @@ static void count_client(struct campaign *campaign, const struct pwi_cluster_cli
   campaign->figures.wanted += figures.wanted;
   campaign->figures.not_here += figures.not_here;
   campaign->figures.retirements += figures.retirements;
+  campaign->figures.relayed += figures.relayed;
+  campaign->figures.relays_refused += figures.relays_refused;
 }
 
 static void count(struct campaign *campaign) {
   for (size_t i = 0; i < campaign->client_count; i++) count_client(campaign, campaign->clients[i].client);
+  pwi_campaign_relays_count(campaign);
   campaign->figures.moves = pwi_cluster_moves_done(&campaign->cluster);
   campaign->figures.events = pwi_sim_event_count(campaign->cluster.sim);
 }

@@ -92,6 +92,8 @@ struct pwi_campaign_config {
   char policy[24];            /* policy of the paced workers (sync/policy.h) */
   bool is_user_policy;        /* the policy of the paced workers is a function instead */
   enum pwi_campaign_paced_bug paced_bug;
+  uint32_t relays;     /* relays of the pushes of groups; 0: none */
+  char tree[24];       /* of the relays (protocol/relays.h) */
   uint32_t workloads;  /* as bits, by enum pwi_campaign_workload */
   bool shared_hosts;   /* clients and servers share machines: data planes everywhere */
   bool checked_hosts;  /* no data planes at all */
@@ -126,6 +128,10 @@ void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *
 /* Gives a drawn campaign so many managers, 1 to 3. 0: as drawn. */
 void pwi_campaign_set_managers(uint32_t managers, struct pwi_campaign_config *config);
 
+/* Turns a drawn campaign into one of relays: the group of the workload `sums`, with longer work, and one to three
+ * relays. Many faults remain. */
+void pwi_campaign_set_relays(struct pwi_campaign_config *config);
+
 /* Describes the campaign in one line, truncated to `size`. */
 void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text, size_t size);
 
@@ -144,6 +150,10 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(restores, "vectors restored")                                                                                      \
   X(group_pushes, "pushes of a group")                                                                                 \
   X(group_pulls, "pushpulls of a group")                                                                               \
+  X(relayed, "pushes sent through relays")                                                                             \
+  X(aggregates, "aggregates of relays")                                                                                \
+  X(relayed_applied, "aggregates of relays applied")                                                                   \
+  X(relays_refused, "pushes that relays or servers refused")                                                           \
   X(linear_calls, "calls of linear algebra")                                                                           \
   X(folds, "folds")                                                                                                    \
   X(calls, "calls between clients")                                                                                    \
@@ -213,6 +223,7 @@ struct pwi_campaigns_config {
   uint64_t first, last; /* seeds */
   int replicas;         /* below 0: drawn */
   uint32_t managers;    /* 0: drawn */
+  bool relays;          /* campaigns of relays, see pwi_campaign_set_relays */
   unsigned jobs;        /* threads; 0: 1 */
   enum pwi_planted bug; /* in a library that was built with planted bugs */
   size_t failures_max;  /* stop after so many failures; 0: PWI_CAMPAIGNS_FAILURES */

@@ -8,6 +8,7 @@
 #define STREAM_WORKLOADS_DRAWN (STREAM_DRAW + 2)
 #define STREAM_OUTAGES_DRAWN (STREAM_DRAW + 3)
 #define STREAM_MANAGERS_DRAWN (STREAM_DRAW + 4)
+#define STREAM_RELAYS_DRAWN (STREAM_DRAW + 5)
 
 static uint32_t between(struct pwi_random *random, uint32_t least, uint32_t most) {
   return least + (uint32_t)pwi_random_below(random, most - least + 1);
@@ -128,6 +129,20 @@ void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *
   config_out->refusals = config_out->functions && pwi_random_chance(&random, 0.3);
 }
 
+void pwi_campaign_set_relays(struct pwi_campaign_config *config) {
+  static const char *const trees[] = {"none", "rack", "binary", "degree-3", "near-2.fixed", "rack.fixed"};
+  struct pwi_random random;
+  pwi_random_init(&random, config->seed, STREAM_RELAYS_DRAWN);
+  config->workers = config->crew = config->paced = 0;
+  config->filters = config->functions = config->refusals = false;
+  config->memory_max = 0;
+  config->workloads = UINT32_C(1) << PWI_WORKLOAD_SUMS;
+  config->relays = between(&random, 1, RELAYS_MAX);
+  snprintf(config->tree, sizeof config->tree, "%s", trees[pwi_random_below(&random, sizeof trees / sizeof *trees)]);
+  if (config->points > 3) config->points = 3;
+  if (pwi_random_chance(&random, 0.3)) config->gap_nodes_ns = 1000 * MS;
+}
+
 static void describe_workloads(const struct pwi_campaign_config *config, char *text, size_t size) {
   static const char *const names[PWI_WORKLOADS] = {
 #define WORKLOAD_TEXT(name, text) text,
@@ -147,7 +162,7 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
            "seed=%llu replicas=%u processes=%u shards=%u points=%u late=%u workers=%u crew=%u hosts=%s memory=%llu "
            "managers=%u journal=%s "
            "manager_faults=%d member_changes=%d resets=%d outages=%d long_pause=%d drift=%d queues=%d starvation=%d "
-           "filters=%d functions=%d refusals=%d paced=%u policy=%s workloads=%s",
+           "filters=%d functions=%d refusals=%d paced=%u policy=%s workloads=%s%s%s",
            (unsigned long long)config->seed, config->replicas, config->processes, config->shards, config->points,
            config->late, config->workers, config->crew,
            config->shared_hosts    ? "shared"
@@ -163,5 +178,5 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
            !config->paced           ? "none"
            : config->is_user_policy ? "user"
                                     : config->policy,
-           workloads);
+           workloads, config->relays ? " relays=" : "", config->tree);
 }

@@ -14,6 +14,7 @@
  *   leaders.c          several managers that take turns
  *   watch.c            invariants that hold all the time
  *   server_function.c  the server function of campaigns
+ *   relays.c           relays of the pushes of groups
  *   workloads/         clients that exercise other requests, and check the results by themselves
  *   runner.c           many campaigns
  */
@@ -33,6 +34,7 @@
 #define WORKERS_MAX 4
 #define CREW_MAX 3
 #define PACED_MAX 3
+#define RELAYS_MAX 3
 #define VECTORS 5
 #define KEYS 60 /* keys of each vector that workers draw from */
 #define WIDTH_MAX 16
@@ -347,6 +349,13 @@ struct campaign {
   struct campaign_worker workers[WORKERS_MAX];
   struct crew_member crew[CREW_MAX];
   struct paced paced[PACED_MAX];
+  struct campaign_relays {
+    struct pwi_relay_tree tree;
+    struct campaign_relay {
+      struct campaign *campaign;
+      struct pwi_cluster_client client;
+    } all[RELAYS_MAX];
+  } relays;
   struct pwi_cluster_client checker;
   uint32_t checker_session;                      /* in the history */
   struct pwi_workload *workloads[PWI_WORKLOADS]; /* NULL: the campaign does not have it */
@@ -416,6 +425,10 @@ PAWL_MUST_USE pawl_status pwi_paced_read(struct campaign *campaign); /* in the e
 PAWL_MUST_USE pawl_status pwi_paced_add(struct campaign *campaign);
 bool pwi_paced_are_busy(const struct campaign *campaign);
 void pwi_paced_fini(struct campaign *campaign);
+
+/* relays.c */
+PAWL_MUST_USE pawl_status pwi_campaign_relays_add(struct campaign *campaign);
+void pwi_campaign_relays_count(struct campaign *campaign); /* the figures of those that are up */
 
 /* workloads/workload.c */
 PAWL_MUST_USE pawl_status pwi_workloads_begin(struct campaign *campaign);

@@ -54,6 +54,7 @@ static void *run_some(void *context) {
     struct pwi_campaign_result result;
     pwi_campaign_draw(seed, all->config->replicas, &config);
     pwi_campaign_set_managers(all->config->managers, &config);
+    if (all->config->relays) pwi_campaign_set_relays(&config);
     pwi_campaign_run(&config, &result);
     pthread_mutex_lock(&all->lock);
     all->result->seeds++;

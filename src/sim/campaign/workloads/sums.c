@@ -22,6 +22,9 @@
 #define TICKS 10
 #define AHEAD 3 /* ticks of a member under way */
 
+/* With relays: more ticks, and mostly one after another, because relays take no push that follows another. */
+#define RELAYED_TICKS 30
+
 struct sums;
 
 struct sum_push {
@@ -50,6 +53,10 @@ struct sums {
   uint64_t keys[SUM_KEYS];
   struct summer members[MEMBERS_MAX];
 };
+
+static bool has_relays(const struct summer *member) { return member->sums->workload.campaign->config.relays > 0; }
+
+static int64_t ticks_of(const struct summer *member) { return has_relays(member) ? RELAYED_TICKS : TICKS; }
 
 static void broken(const struct summer *member, const char *what, uint64_t tick, int64_t found, int64_t wanted) {
   CAMPAIGN_FAIL(member->sums->workload.campaign, "%s: member %u of a sum, tick %llu: %lld, not %lld", what,
@@ -84,7 +91,7 @@ static void check_row(const struct summer *member, uint64_t tick, const int64_t 
 static bool end_if_done(struct summer *member) {
   for (size_t i = 0; i < AHEAD; i++)
     if (member->pushes[i].is_busy) return false;
-  member->is_over = member->called >= TICKS;
+  member->is_over = member->called >= ticks_of(member);
   if (member->is_over) pwi_sim_kill(member->sums->workload.campaign->cluster.sim, member->client.node);
   return member->is_over;
 }
@@ -103,7 +110,8 @@ static void summed(struct pwi_task *task) {
   figures->group_pulls += push->pulls;
   for (size_t i = 0; push->pulls && i < SUM_KEYS; i++) check_row(member, push->tick, &push->out[i * STORED]);
   if (!end_if_done(member))
-    pwi_cluster_timer(&member->client, (int64_t)pwi_random_below(member->client.random, 150 * MS), 0);
+    pwi_cluster_timer(&member->client,
+                      (int64_t)pwi_random_below(member->client.random, has_relays(member) ? 60 * MS : 150 * MS), 0);
 }
 
 static void call_tick(struct summer *member, struct sum_push *push) {
@@ -134,7 +142,8 @@ static void call_tick(struct summer *member, struct sum_push *push) {
 static void member_timer(void *context, uint64_t cookie) {
   struct summer *member = context;
   (void)cookie;
-  for (size_t i = 0; i < AHEAD && member->called < TICKS; i++) {
+  size_t ahead = has_relays(member) && pwi_random_chance(member->client.random, 0.9) ? 1 : AHEAD;
+  for (size_t i = 0; i < ahead && member->called < ticks_of(member); i++) {
     if (!member->pushes[i].is_busy) call_tick(member, &member->pushes[i]);
     if (pwi_random_chance(member->client.random, 0.4)) return;
   }
@@ -207,6 +216,7 @@ static pawl_status begin(struct pwi_workload *workload) {
     member->index = m;
     member->client = (struct pwi_cluster_client){
         .job = "sums", .started = member_started, .stopped = member_stopped, .timer = member_timer, .context = member};
+    if (workload->campaign->config.relays > 0) member->client.rack = m % 2 ? "right" : "left";
     snprintf(member->client.name, sizeof member->client.name, "sum%u", m % MEMBERS_MAX);
     status = pwi_campaign_client_add(workload->campaign, &member->client, true);
   }
@@ -239,8 +249,10 @@ static pawl_status check(struct pwi_workload *workload) {
       const struct summer *member = &sums->members[m];
       int64_t found = rows[i * STORED + m];
       if (found < member->acknowledged)
-        broken(member, "an acknowledged push of a group is lost", TICKS, found, member->acknowledged);
-      if (found > member->called) broken(member, "a push of a group counts twice", TICKS, found, member->called);
+        broken(member, "an acknowledged push of a group is lost", (uint64_t)ticks_of(member), found,
+               member->acknowledged);
+      if (found > member->called)
+        broken(member, "a push of a group counts twice", (uint64_t)ticks_of(member), found, member->called);
     }
   }
   return status;

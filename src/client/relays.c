@@ -1,0 +1,207 @@
+/* Relays: which push of a group goes through one, and what happens if that fails; the aggregates of a relay.
+ *
+ * A relay is only ever a faster way. A part goes to the head by itself on any doubt: its relay has no link, refuses it,
+ * is lost or does not answer; an earlier push of the same keys is not answered yet; the values are in a codec. The head
+ * finds a part that came both ways by its number, and the aggregate that brings it again is refused as a whole.
+ *
+ * FALLING BACK. A relay that is lost is not used for a while, and its children send to the relay above it. If that one
+ * is lost too, they send to the servers. A vector whose pushes are refused is not sent through relays for a number of
+ * pushes, which doubles with each refusal: the server may lack a right, or its function does not permit sums.
+ *
+ * SILENCE. A relay that does not answer has its parts taken back. The pause until then doubles each time, because
+ * slow members of the group may be the reason.
+ */
+#include "base/memory.h"
+#include "client/inside.h"
+
+#define AVOID_MIN INT64_C(500000000)
+#define AVOID_MAX INT64_C(30000000000)
+#define PATIENCE_MAX INT64_C(120000000000)
+#define PAUSE_DOUBLINGS 10
+
+const struct pwi_relays *pwi_client_relays(struct pwi_client *client) {
+  pwi_relays_refresh(&client->relays, client->membership, client->view);
+  return &client->relays;
+}
+
+/* --- pushes of this client ------------------------------------------------------------------------------ */
+
+/* Pushes to the vector may be summed, as far as this client can tell. */
+static bool adds_up(const struct pwi_entry *entry) {
+  struct pwi_function_problem problem;
+  struct pwi_rule rule;
+  if (entry->is.function != PAWL_RULE) return entry->is.function == PAWL_ADD;
+  if (pwi_rule_parse(NULL, entry->is.rule, &rule, &problem)) return true; /* the servers know the function */
+  return rule.function->flags & PAWL_FUNCTION_SUMS;
+}
+
+static bool follows_another(const struct client_part *part) {
+  for (const struct client_part *earlier = part->before; earlier; earlier = earlier->before)
+    if (pwi_part_is_numbered(earlier) && earlier->task != part->task && pwi_range_overlap(earlier->claim, part->claim))
+      return true;
+  return false;
+}
+
+static bool is_coded(const struct pwi_flow *flow) {
+  return flow->filters && (flow->filters->push_codecs || flow->filters->pull_codecs);
+}
+
+static bool is_eligible(struct pwi_client *client, struct client_part *part) {
+  struct pwi_flow *flow = part->flow;
+  if (part->is_direct || part->is_collecting || part->voided || part->tries > 0 || part->rows == 0) return false;
+  if (flow->node != 0 || is_coded(flow) || client->renewal != RENEWAL_NONE) return false;
+  if (pwi_client_relays(client)->count == 0 || follows_another(part) || !adds_up(&flow->entry)) return false;
+  if (flow->relay_pause == 0) return true;
+  flow->relay_pause--;
+  return false;
+}
+
+/* The peer of a relay that can be used now. A relay without a link gets one, for later pushes. */
+static struct client_peer *usable(struct pwi_client *client, uint64_t relay) {
+  struct client_peer *peer = pwi_client_peer(client, relay | PWI_PEER_IS_SENDER);
+  if (!peer || pwi_net_now(client->config.net) < peer->avoid_until) return NULL;
+  pwi_peer_seek(client, peer);
+  bool is_up = peer->link && peer->link->is_up;
+  return is_up && peer->link->peering.features & PWI_FEATURE_RELAYS ? peer : NULL;
+}
+
+/* The lowest relay on the way from `relay` to the server that can be used. Only its own parent takes its place. */
+static struct client_peer *climb(struct pwi_client *client, uint64_t relay, uint32_t shard) {
+  struct client_peer *peer = relay ? usable(client, relay) : NULL;
+  if (peer || relay == 0) return peer;
+  uint64_t above = pwi_relays_above(&client->relays, relay, shard);
+  return above ? usable(client, above) : NULL;
+}
+
+struct client_peer *pwi_relay_for(struct pwi_client *client, struct client_part *part, uint64_t head) {
+  struct client_peer *peer = NULL;
+  if (part->is_via) part->is_direct = true; /* it comes back from a relay */
+  part->is_via = false;
+  if (part->relayed && part->relayed->hops < PWI_RELAY_HOPS_MAX) {
+    const struct pwi_relays *relays = pwi_client_relays(client);
+    uint32_t shard = pwi_relays_shard(relays, client->view, head);
+    return climb(client, pwi_relays_above(relays, client->sender, shard), shard);
+  }
+  if (!part->relayed && is_eligible(client, part)) {
+    struct pwi_sender self = {client->sender};
+    struct pwi_vector_id group = {part->aggregate};
+    uint32_t shard = pwi_relays_shard(&client->relays, client->view, head);
+    peer = climb(client, pwi_relays_above_member(&client->relays, client->membership, group, self, shard), shard);
+  }
+  part->is_via = peer != NULL;
+  return peer;
+}
+
+static void go_direct(struct pwi_client *client, struct client_part *part) {
+  pwi_part_hold(client, part, PART_BLOCKED);
+  pwi_part_settle(client, part);
+}
+
+void pwi_relay_answered(struct pwi_client *client, struct client_part *part, enum pwi_code code) {
+  if (code == PWI_CODE_UNPROVEN) part->peer->link->proven = 0;
+  if (part->relayed) {
+    pwi_part_end(client, part, code == PWI_CODE_OK ? PAWL_OK : PAWL_REFUSED);
+    return;
+  }
+  struct pwi_flow *flow = part->flow;
+  client->figures.relays_refused++;
+  /* The first refusal makes the link to the server; only the following ones have another reason. */
+  if (flow->refused_in_turn++ > 0)
+    flow->relay_pause = 1u << (flow->refused_in_turn < PAUSE_DOUBLINGS ? flow->refused_in_turn : PAUSE_DOUBLINGS);
+  if (flow->refused_in_turn == PAUSE_DOUBLINGS)
+    pwi_log(client->config.log, PAWL_LOG_WARN, "relay.refused", "vector=%s in_turn=%u code=%s", flow->entry.name,
+            flow->refused_in_turn, pwi_code_text(code));
+  go_direct(client, part);
+}
+
+void pwi_relay_lost(struct pwi_client *client, struct client_peer *peer) {
+  bool is_relay = false;
+  for (size_t i = 0; i < client->relays.count; i++)
+    is_relay |= (client->relays.items[i].id | PWI_PEER_IS_SENDER) == peer->node;
+  if (!is_relay) return;
+  if (peer->avoid_ns == 0) peer->avoid_ns = AVOID_MIN;
+  peer->avoid_until = pwi_net_now(client->config.net) + peer->avoid_ns;
+  peer->avoid_ns = peer->avoid_ns * 2 < AVOID_MAX ? peer->avoid_ns * 2 : AVOID_MAX;
+}
+
+/* --- silence -------------------------------------------------------------------------------------------- */
+
+void pwi_relay_sent(struct pwi_client *client, struct client_part *part) {
+  struct client_peer *peer = part->peer;
+  if (peer->relay_patience_ns == 0) peer->relay_patience_ns = PWI_PEER_PATIENCE_MIN;
+  client->figures.relayed++;
+  part->via_until = pwi_net_now(client->config.net) + peer->relay_patience_ns;
+  if (peer->relay_look_at == 0) peer->relay_look_at = part->via_until;
+  pwi_client_wake_at(client, part->via_until);
+}
+
+void pwi_relays_look(struct pwi_client *client, struct client_peer *peer, int64_t now) {
+  size_t late = 0;
+  if (peer->relay_look_at == 0) return;
+  if (now < peer->relay_look_at) {
+    pwi_client_wake_at(client, peer->relay_look_at);
+    return;
+  }
+  peer->relay_look_at = 0;
+  for (struct client_part *part = peer->sent_first, *next; part; part = next) {
+    next = part->peer_next;
+    if (!part->is_via) continue;
+    if (part->via_until > now) {
+      if (peer->relay_look_at == 0 || part->via_until < peer->relay_look_at) peer->relay_look_at = part->via_until;
+      continue;
+    }
+    late++;
+    go_direct(client, part);
+  }
+  if (peer->relay_look_at != 0) pwi_client_wake_at(client, peer->relay_look_at);
+  if (late == 0) return;
+  if (peer->relay_patience_ns < PATIENCE_MAX) peer->relay_patience_ns *= 2;
+  pwi_log(client->config.log, PAWL_LOG_WARN, "relay.silent", "relay=%llu pushes=%zu what=sent-to-the-server-instead",
+          (unsigned long long)(peer->node & ~PWI_PEER_IS_SENDER), late);
+}
+
+/* --- aggregates of this relay --------------------------------------------------------------------------- */
+
+/* It is sent once. If that fails, nobody knows what happened to it, and the contributors send their pushes. */
+bool pwi_relayed_may_go(struct pwi_client *client, struct client_part *part) {
+  if (part->is_direct || !client->is_joined || client->sender == 0 || client->renewal != RENEWAL_NONE) return false;
+  part->is_direct = true;
+  if (!client->view || client->view->arc_count == 0) return false;
+  const struct pwi_place *place = &part->flow->place;
+  size_t arc = pwi_view_arc_of(client->view, pwi_place_position(place, part->claim.begin));
+  return pawl_range_contains(pwi_place_keys(place, pwi_view_arc_range(client->view, arc)), part->claim);
+}
+
+pawl_status pwi_client_relay(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                             const struct pwi_relayed *relayed) {
+  if (client->is_dead) return PAWL_NODE_GONE;
+  pwi_task_open(client, task, false);
+  struct client_part *part = pwi_part_create(client, flow, task);
+  if (!part) {
+    client->outstanding--;
+    return PAWL_NO_MEMORY;
+  }
+  part->kind = relayed->kind;
+  part->aggregate = relayed->group.id;
+  part->tick = relayed->tick;
+  part->claim = relayed->claim;
+  part->range = relayed->range;
+  part->keys = relayed->keys;
+  part->rows = relayed->rows;
+  part->in = relayed->in;
+  part->out = relayed->out;
+  part->relayed = relayed;
+  pwi_part_link_behind(part, NULL);
+  pwi_part_settle(client, part);
+  pwi_task_started(client, task);
+  return PAWL_OK;
+}
+
+void pwi_client_wake(struct pwi_client *client, int64_t at) { pwi_client_wake_at(client, at); }
+
+bool pwi_client_link_terms(const struct pwi_client *client, struct pwi_link link, struct pwi_message_terms *terms_out) {
+  const struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  if (!ours || !ours->is_up) return false;
+  *terms_out = ours->peering.data;
+  return true;
+}
