@@ -76,6 +76,29 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_vector_axpy(struct pawl_vector *y, doubl
 PAWL_API PAWL_MUST_USE pawl_status pawl_vector_copy(struct pawl_vector *y, struct pawl_vector *x,
                                                     struct pawl_range range, struct pawl_task **task_out);
 
+/* Runs a row function on every row of the range (<pawl/row_function.h>, docs/row-functions.md): a change like those
+ * above, with all their guarantees, by the code of a user. `function` is a name with parameters, as in a rule:
+ * "proximal rate=0.1 l1=2"; at most PAWL_RULE_MAX characters. `other` is the second vector, which the function only
+ * reads, or NULL. Of a sparse vector it visits the rows that `vector` or `other` has. The hidden state of a server
+ * function (options.rule) stays unchanged.
+ *
+ * The function runs once on each row, whatever breaks; so its results are those of the only run, although servers
+ * may die and requests be sent again. PAWL_INVALID for parameters of a built-in function that make no sense. The
+ * task fails with
+ *   PAWL_NOT_FOUND        no server function of that name on a server; `other` was deleted
+ *   PAWL_INVALID          its parameters make no sense
+ *   PAWL_UNSUPPORTED      it does not work on the type, or with, or without a second vector; a server is too old
+ *   PAWL_OUTCOME_UNKNOWN  it has run, but a replica of an earlier version took over without the results
+ * and like other changes, with no effect on the keys that the task names. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_vector_run(struct pawl_vector *vector, struct pawl_vector *other,
+                                                   struct pawl_range range, const char *function,
+                                                   struct pawl_task **task_out);
+
+/* The results of a finished pawl_vector_run, combined over all rows, in the order in which the function declares
+ * them: up to `room`, which is at most PAWL_ROW_RESULTS_MAX (8). Returns their number; 0 for other tasks, tasks
+ * that failed, and an empty range. */
+PAWL_API size_t pawl_task_results(const struct pawl_task *task, double *results_out, size_t room);
+
 /* --- sums: these wait, and see every push of this session that was started before ----------------------- */
 
 /* The sum of all products x y. */

@@ -3,8 +3,10 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "api/vector.h"
+#include "store/functions/rows.h"
 
 struct linear_call {
   const char *what;
@@ -12,7 +14,8 @@ struct linear_call {
   struct pawl_vector *vector, *other; /* `other` may be NULL */
   double scalar;
   struct pawl_range range;
-  uint32_t column; /* counted from 1; 0: all */
+  uint32_t column;      /* counted from 1; 0: all */
+  const char *function; /* of PWI_LINEAR_RUN and PWI_LINEAR_RUN_WITH */
 };
 
 static pawl_status check(const struct linear_call *call) {
@@ -54,7 +57,9 @@ static pawl_status start(const struct linear_call *call, bool has_handle, struct
   struct pawl_task *task;
   pawl_status status = pwi_session_task(session, &session->line, has_handle, call->what, call->vector->name, &task);
   if (status) return status;
-  if (call->column > 0)
+  if (call->function)
+    status = pwi_client_run(session->client, &task->inner, call->vector->flow, other, call->function, call->range);
+  else if (call->column > 0)
     status = pwi_client_fold_column(session->client, &task->inner, call->vector->flow, call->kind, call->column - 1,
                                     call->range);
   else
@@ -80,22 +85,53 @@ static pawl_status run(const struct linear_call *call, bool has_handle, struct p
 
 pawl_status pawl_vector_fill(struct pawl_vector *vector, struct pawl_range range, double value,
                              struct pawl_task **task_out) {
-  return run(&(struct linear_call){"fill of", PWI_LINEAR_FILL, vector, NULL, value, range, 0}, task_out, task_out);
+  return run(&(struct linear_call){"fill of", PWI_LINEAR_FILL, vector, NULL, value, range, 0, NULL}, task_out,
+             task_out);
 }
 
 pawl_status pawl_vector_scale(struct pawl_vector *vector, struct pawl_range range, double factor,
                               struct pawl_task **task_out) {
-  return run(&(struct linear_call){"scale of", PWI_LINEAR_SCALE, vector, NULL, factor, range, 0}, task_out, task_out);
+  return run(&(struct linear_call){"scale of", PWI_LINEAR_SCALE, vector, NULL, factor, range, 0, NULL}, task_out,
+             task_out);
 }
 
 pawl_status pawl_vector_axpy(struct pawl_vector *y, double factor, struct pawl_vector *x, struct pawl_range range,
                              struct pawl_task **task_out) {
-  return run(&(struct linear_call){"axpy to", PWI_LINEAR_AXPY, y, x, factor, range, 0}, task_out, task_out);
+  return run(&(struct linear_call){"axpy to", PWI_LINEAR_AXPY, y, x, factor, range, 0, NULL}, task_out, task_out);
 }
 
 pawl_status pawl_vector_copy(struct pawl_vector *y, struct pawl_vector *x, struct pawl_range range,
                              struct pawl_task **task_out) {
-  return run(&(struct linear_call){"copy to", PWI_LINEAR_COPY, y, x, 0, range, 0}, task_out, task_out);
+  return run(&(struct linear_call){"copy to", PWI_LINEAR_COPY, y, x, 0, range, 0, NULL}, task_out, task_out);
+}
+
+/* --- row functions -------------------------------------------------------------------------------------- */
+
+/* Only the servers know users' functions; mistakes in calls of built-in ones are explained here. */
+static pawl_status check_function(const struct pawl_vector *vector, const char *function) {
+  struct pwi_row_rule rule;
+  struct pwi_function_problem problem;
+  if (!vector || !function) return pwi_error(PAWL_INVALID, "run on: vector or function is NULL");
+  if (strnlen(function, PAWL_RULE_MAX + 1) > PAWL_RULE_MAX)
+    return pwi_error(PAWL_INVALID, "run on %s: the function has more than %d characters", vector->name, PAWL_RULE_MAX);
+  pawl_status status = pwi_row_rule_parse(NULL, function, &rule, &problem);
+  bool is_blank = function[strspn(function, PWI_RULE_BLANKS)] == '\0';
+  if (is_blank) return pwi_error(PAWL_INVALID, "run on %s: expected the name of a row function", vector->name);
+  return status == PAWL_INVALID ? pwi_error(status, "run on %s: %s", vector->name, problem.text) : PAWL_OK;
+}
+
+pawl_status pawl_vector_run(struct pawl_vector *vector, struct pawl_vector *other, struct pawl_range range,
+                            const char *function, struct pawl_task **task_out) {
+  enum pwi_linear kind = other ? PWI_LINEAR_RUN_WITH : PWI_LINEAR_RUN;
+  pawl_status status = check_function(vector, function);
+  if (status) return status;
+  return run(&(struct linear_call){"run on", kind, vector, other, 0, range, 0, function}, task_out, task_out);
+}
+
+size_t pawl_task_results(const struct pawl_task *task, double *results_out, size_t room) {
+  if (!task || !pawl_task_is_done(task)) return 0;
+  for (size_t i = 0; i < task->inner.result_count && i < room; i++) results_out[i] = task->inner.results[i];
+  return task->inner.result_count;
 }
 
 /* --- sums ----------------------------------------------------------------------------------------------- */
@@ -113,7 +149,7 @@ static pawl_status fold(const struct linear_call *call, int64_t timeout_ns, doub
 
 pawl_status pawl_vector_dot(struct pawl_vector *x, struct pawl_vector *y, struct pawl_range range, int64_t timeout_ns,
                             double *result_out) {
-  return fold(&(struct linear_call){"dot product of", PWI_LINEAR_DOT, x, y, 0, range, 0}, timeout_ns, result_out);
+  return fold(&(struct linear_call){"dot product of", PWI_LINEAR_DOT, x, y, 0, range, 0, NULL}, timeout_ns, result_out);
 }
 
 /* `column` is counted from 1; 0: all. */
@@ -121,7 +157,7 @@ static pawl_status fold_norm(struct pawl_vector *vector, struct pawl_range range
                              int64_t timeout_ns, double *result_out) {
   static const enum pwi_linear kinds[] = {0, PWI_LINEAR_ABS, PWI_LINEAR_SQUARES, PWI_LINEAR_MOST, PWI_LINEAR_COUNT};
   if (norm < PAWL_NORM_1 || norm > PAWL_NORM_COUNT) return pwi_error(PAWL_INVALID, "norm: unknown norm %d", (int)norm);
-  struct linear_call call = {"norm of", kinds[norm], vector, NULL, 0, range, column};
+  struct linear_call call = {"norm of", kinds[norm], vector, NULL, 0, range, column, NULL};
   pawl_status status = fold(&call, timeout_ns, result_out);
   if (!status && norm == PAWL_NORM_2) *result_out = sqrt(*result_out);
   return status;

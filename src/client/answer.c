@@ -314,6 +314,11 @@ pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link
     const void *payload = pwi_control_find(&link->control, body, PWI_SECTION_PAYLOAD, &payload_size);
     return pwi_fold_answered(client, part, &outcome, payload, payload_size);
   }
+  if (outcome.code == PWI_CODE_OK && part->task->row_run) {
+    size_t payload_size;
+    const void *payload = pwi_control_find(&link->control, body, PWI_SECTION_PAYLOAD, &payload_size);
+    return pwi_run_answered(client, part, &outcome, payload, payload_size);
+  }
   if (outcome.code == PWI_CODE_OK && part->kind == PWI_REQUEST_SCAN)
     status = take_scan(part, &link->control.sections, body, outcome.next);
   else if (outcome.code == PWI_CODE_OK)

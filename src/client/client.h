@@ -40,6 +40,7 @@
 
 #include <pawl/filter.h>
 #include <pawl/range.h>
+#include <pawl/row_function.h>
 #include <pawl/status.h>
 
 #include "base/cursor.h"
@@ -158,6 +159,8 @@ struct pwi_task {
   uint64_t rows;          /* SCAN: number of rows found */
   uint64_t number;        /* task number of a push; 0 for other tasks */
   double folded;          /* result of a fold; for a Euclidean norm the sum of squares */
+  uint32_t result_count;  /* results of a row function; 0 if the task failed */
+  double results[PAWL_ROW_RESULTS_MAX];
 
   /* Private. */
   uint32_t parts;                 /* unanswered parts */
@@ -165,6 +168,7 @@ struct pwi_task {
   struct pwi_mixing *mixing;      /* reordered rows of a mixed vector; NULL: none */
   struct pwi_filtered *filtered;  /* the rows that filters left over; NULL: no filters ran */
   struct pwi_folding *folding;    /* sums of the parts of a fold; NULL: none */
+  struct pwi_row_run *row_run;    /* a row function and its results; NULL: none */
   struct pwi_task *next, *before; /* list of unfinished numbered tasks, by rising number */
 };
 
@@ -268,6 +272,12 @@ PAWL_MUST_USE pawl_status pwi_client_scan(struct pwi_client *client, struct pwi_
 PAWL_MUST_USE pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                             struct pwi_flow *other, enum pwi_linear kind, double scalar,
                                             struct pawl_range range);
+
+/* Runs a row function on the servers, a change like those above: its name and parameters, at most PAWL_RULE_MAX
+ * characters, which are copied. `other` may be NULL. Errors as pwi_client_linear; PAWL_INVALID for an empty or too
+ * long text. */
+PAWL_MUST_USE pawl_status pwi_client_run(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                                         struct pwi_flow *other, const char *function, struct pawl_range range);
 
 /* Folds one column of the stored rows, counted from 0. PAWL_INVALID if there is no such column. */
 PAWL_MUST_USE pawl_status pwi_client_fold_column(struct pwi_client *client, struct pwi_task *task,

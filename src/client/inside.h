@@ -398,6 +398,7 @@ struct pwi_client {
   struct pwi_filtered *free_filtered, *filtered;
   struct pwi_coder coder;
   struct pwi_folding *foldings;
+  struct pwi_row_run *row_runs;
   struct client_buffer *buffers;
   size_t buffer_count, buffer_room;
 
@@ -591,6 +592,16 @@ PAWL_MUST_USE pawl_status pwi_fold_answered(struct pwi_client *client, struct cl
                                             const struct pwi_outcome *outcome, const void *payload, size_t size);
 
 /* The sums of the parts of a fold, from its start to its end. */
+/* client/run.c: begins a call of a row function, answers a part, and ends the call. pwi_run_collected is for results
+ * that came with the answer to a COLLECT; it returns PAWL_OUTCOME_UNKNOWN if a part of the claim has none. */
+PAWL_MUST_USE pawl_status pwi_row_run_begin(struct pwi_client *client, struct pwi_task *task, const char *function);
+const char *pwi_row_run_function(const struct pwi_task *task);
+PAWL_MUST_USE pawl_status pwi_run_answered(struct pwi_client *client, struct client_part *part,
+                                           const struct pwi_outcome *outcome, const void *payload, size_t size);
+PAWL_MUST_USE pawl_status pwi_run_collected(struct client_part *part, struct pwi_reader list);
+void pwi_row_run_end(struct pwi_client *client, struct pwi_task *task);
+void pwi_row_runs_fini(struct pwi_client *client);
+
 PAWL_MUST_USE pawl_status pwi_folding_begin(struct pwi_client *client, struct pwi_task *task, enum pwi_linear kind);
 void pwi_folding_end(struct pwi_client *client, struct pwi_task *task);
 void pwi_foldings_fini(struct pwi_client *client);

@@ -203,6 +203,7 @@ bool pwi_client_in_buffer(const struct pwi_client *client, const void *memory, s
 void pwi_client_lists_fini(struct pwi_client *client) {
   pwi_free(client->buffers);
   pwi_foldings_fini(client);
+  pwi_row_runs_fini(client);
   while (client->mixings) {
     struct pwi_mixing *mixing = client->mixings;
     client->mixings = mixing->all_next;

@@ -33,12 +33,14 @@ void pwi_task_open(struct pwi_client *client, struct pwi_task *task, bool is_num
   task->failure_count = 0;
   task->found = task->rows = task->number = 0;
   task->folded = 0;
+  task->result_count = 0;
   task->parts = 0;
   task->is_starting = true;
   task->is_numbered = is_numbered;
   task->mixing = NULL;
   task->filtered = NULL;
   task->folding = NULL;
+  task->row_run = NULL;
   task->next = task->before = NULL;
   if (task->clocks) task->clocks->count = 0;
   client->outstanding++;
@@ -56,6 +58,7 @@ static void task_over(struct pwi_client *client, struct pwi_task *task) {
   if (task->mixing) pwi_client_unmix(client, task);
   pwi_filtered_free(client, task->filtered);
   if (task->folding) pwi_folding_end(client, task);
+  if (task->row_run) pwi_row_run_end(client, task);
   client->outstanding--;
   if (task->is_numbered) {
     if (task->before)

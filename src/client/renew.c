@@ -95,6 +95,7 @@ void pwi_client_renewed(struct pwi_client *client, uint64_t settled) {
 struct collected {
   const unsigned char *pieces, *refusals;
   uint32_t piece_count, refusal_count;
+  struct pwi_reader results; /* the rest: a list of results of row functions, or nothing */
 };
 
 static pawl_status read_collected(const void *payload, size_t size, struct collected *collected_out) {
@@ -104,7 +105,8 @@ static pawl_status read_collected(const void *payload, size_t size, struct colle
   collected_out->pieces = pwi_read_bytes(&reader, (size_t)collected_out->piece_count * 24);
   collected_out->refusal_count = pwi_read_count(&reader, 28);
   collected_out->refusals = pwi_read_bytes(&reader, (size_t)collected_out->refusal_count * 28);
-  return pwi_reader_end(&reader);
+  collected_out->results = reader;
+  return reader.status;
 }
 
 /* True if the task took effect at the key; the same holds up to `*end_out`. */
@@ -136,6 +138,12 @@ static pawl_status refusal_at(const struct collected *collected, const struct cl
     if (task == part->number && begin < part->claim.end && part->claim.begin < end) return status;
   }
   return PAWL_OK;
+}
+
+/* The status of a part that took effect. The results of a row function come with it. */
+static pawl_status outcome_at(const struct collected *collected, struct client_part *part) {
+  pawl_status status = refusal_at(collected, part);
+  return !status && part->task->row_run ? pwi_run_collected(part, collected->results) : status;
 }
 
 /* The part took effect on its whole claim. The values of a PUSHPULL must still be pulled. */
@@ -172,7 +180,7 @@ pawl_status pwi_part_collected(struct pwi_client *client, struct client_part *pa
       }
     }
     if (took_effect)
-      is_in(client, part, refusal_at(&collected, part));
+      is_in(client, part, outcome_at(&collected, part));
     else
       is_not_in(client, part);
   }

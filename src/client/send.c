@@ -270,6 +270,14 @@ static bool is_new_fold(const struct pwi_operation *operation) {
   return operation->column != 0 || operation->kind == PWI_LINEAR_COUNT;
 }
 
+static pawl_status add_function(const struct client_link *link, struct pwi_message_builder *builder,
+                                const struct client_part *part) {
+  const char *text = pwi_row_run_function(part->task);
+  if (!(link->peering.features & PWI_FEATURE_ROW_FUNCTIONS)) return PAWL_UNSUPPORTED;
+  struct pwi_section section = {.type = PWI_SECTION_FUNCTION, .count = (uint32_t)strlen(text), .length = strlen(text)};
+  return pwi_message_copy(builder, &section, text);
+}
+
 static pawl_status add_operation(const struct client_link *link, struct pwi_message_builder *builder,
                                  const struct client_part *part) {
   uint8_t bytes[PWI_OPERATION_SIZE];
@@ -277,7 +285,8 @@ static pawl_status add_operation(const struct client_link *link, struct pwi_mess
   if (is_new_fold(&part->operation) && !(link->peering.features & PWI_FEATURE_COLUMNS)) return PAWL_UNSUPPORTED;
   pwi_operation_encode(&part->operation, bytes);
   struct pwi_section section = {.type = PWI_SECTION_OPERATION, .count = 1, .length = sizeof bytes};
-  return pwi_message_copy(builder, &section, bytes);
+  pawl_status status = pwi_message_copy(builder, &section, bytes);
+  return !status && part->task->row_run ? add_function(link, builder, part) : status;
 }
 
 static uint64_t settled(const struct pwi_client *client) {

@@ -522,7 +522,8 @@ static pawl_status check_linear(const struct pwi_client *client, const struct cl
 }
 
 static pawl_status start_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
-                                struct pwi_flow *other, struct pwi_operation operation, struct pawl_range range) {
+                                struct pwi_flow *other, struct pwi_operation operation, const char *function,
+                                struct pawl_range range) {
   enum pwi_linear kind = operation.kind;
   assert(pwi_linear_has_other(kind) == (other != NULL));
   if (range.end == PAWL_KEY_END && range.begin <= flow->place.size) range.end = flow->place.size;
@@ -541,6 +542,7 @@ static pawl_status start_linear(struct pwi_client *client, struct pwi_task *task
   }
   pwi_task_open(client, task, call.kind == PWI_REQUEST_LINEAR);
   if (call.kind == PWI_REQUEST_FOLD) status = pwi_folding_begin(client, task, kind);
+  if (function) status = pwi_row_run_begin(client, task, function);
   if (status)
     task->status = status;
   else if (!pawl_range_is_empty(range))
@@ -552,14 +554,23 @@ static pawl_status start_linear(struct pwi_client *client, struct pwi_task *task
 pawl_status pwi_client_linear(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                               struct pwi_flow *other, enum pwi_linear kind, double scalar, struct pawl_range range) {
   struct pwi_operation operation = {.kind = kind, .scalar = pwi_linear_has_scalar(kind) ? scalar : 0};
-  return start_linear(client, task, flow, other, operation, range);
+  return start_linear(client, task, flow, other, operation, NULL, range);
+}
+
+pawl_status pwi_client_run(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
+                           struct pwi_flow *other, const char *function, struct pawl_range range) {
+  struct pwi_operation operation = {.kind = other ? PWI_LINEAR_RUN_WITH : PWI_LINEAR_RUN};
+  size_t length = strnlen(function, PAWL_RULE_MAX + 1);
+  if (length == 0 || length > PAWL_RULE_MAX) return PAWL_INVALID;
+  return start_linear(client, task, flow, other, operation, function, range);
 }
 
 pawl_status pwi_client_fold_column(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                    enum pwi_linear kind, uint32_t column, struct pawl_range range) {
   assert(pwi_linear_has_column(kind));
   if (column >= flow->row_bytes / flow->value_size) return PAWL_INVALID;
-  return start_linear(client, task, flow, NULL, (struct pwi_operation){.kind = kind, .column = column + 1}, range);
+  struct pwi_operation operation = {.kind = kind, .column = column + 1};
+  return start_linear(client, task, flow, NULL, operation, NULL, range);
 }
 
 /* The range that one request of a scan covers: on one arc, with one predecessor. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "store/functions/rows.h"
 
 #define PATH_SIZE 4096
 
@@ -44,28 +45,56 @@ static pawl_status check(int descriptor, const char *path, struct pwi_run_proble
   return PAWL_FORBIDDEN;
 }
 
-static pawl_status add_functions(struct pwi_host_functions *functions, const char *path, void *object,
-                                 struct pwi_run_problem *problem) {
-  typedef const struct pawl_server_function *const *list_functions(uint32_t *);
-  list_functions *list;
+static pawl_status explain_function(pawl_status status, const char *path, const struct pwi_function_problem *wrong,
+                                    struct pwi_run_problem *problem) {
+  if (status)
+    pwi_run_problem_set(problem, "server functions: %s: %s", path,
+                        status == PAWL_NO_MEMORY ? pawl_status_text(status) : wrong->text);
+  return status;
+}
+
+static pawl_status add_server_functions(struct pwi_host_functions *functions, const char *path, void *symbol,
+                                        struct pwi_run_problem *problem) {
+  const struct pawl_server_function *const *(*list)(uint32_t *);
   uint32_t count = 0;
-  void *symbol = dlsym(object, "pawl_functions");
-  if (!symbol) {
-    pwi_run_problem_set(problem, "server functions: %s does not export pawl_functions (<pawl/function.h>)", path);
-    return PAWL_INVALID;
-  }
+  pawl_status status = PAWL_OK;
   memcpy(&list, &symbol, sizeof list); /* POSIX's way to convert an object pointer to a function pointer */
   const struct pawl_server_function *const *theirs = list(&count);
-  for (uint32_t i = 0; i < count; i++) {
+  for (uint32_t i = 0; i < count && !status; i++) {
     struct pwi_function_problem wrong;
-    pawl_status status = pwi_function_set_add(&functions->set, theirs[i], &wrong);
-    if (status) {
-      pwi_run_problem_set(problem, "server functions: %s: %s", path,
-                          status == PAWL_NO_MEMORY ? pawl_status_text(status) : wrong.text);
-      return status;
-    }
+    status = pwi_function_set_add(&functions->set, theirs[i], &wrong);
+    status = explain_function(status, path, &wrong, problem);
   }
-  return PAWL_OK;
+  return status;
+}
+
+static pawl_status add_row_functions(struct pwi_host_functions *functions, const char *path, void *symbol,
+                                     struct pwi_run_problem *problem) {
+  const struct pawl_row_function *const *(*list)(uint32_t *);
+  uint32_t count = 0;
+  pawl_status status = PAWL_OK;
+  memcpy(&list, &symbol, sizeof list);
+  const struct pawl_row_function *const *theirs = list(&count);
+  for (uint32_t i = 0; i < count && !status; i++) {
+    struct pwi_function_problem wrong;
+    status = pwi_row_function_add(&functions->set, theirs[i], &wrong);
+    status = explain_function(status, path, &wrong, problem);
+  }
+  return status;
+}
+
+static pawl_status add_functions(struct pwi_host_functions *functions, const char *path, void *object,
+                                 struct pwi_run_problem *problem) {
+  void *symbol = dlsym(object, "pawl_functions"), *rows = dlsym(object, "pawl_row_functions");
+  if (!symbol && !rows) {
+    pwi_run_problem_set(problem,
+                        "server functions: %s exports neither pawl_functions (<pawl/function.h>) nor "
+                        "pawl_row_functions (<pawl/row_function.h>)",
+                        path);
+    return PAWL_INVALID;
+  }
+  pawl_status status = symbol ? add_server_functions(functions, path, symbol, problem) : PAWL_OK;
+  return !status && rows ? add_row_functions(functions, path, rows, problem) : status;
 }
 
 /* Loads the object by its descriptor, which stays open as long as the object is loaded: the loader

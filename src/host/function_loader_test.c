@@ -85,7 +85,7 @@ static void test_a_file_that_is_no_object_is_named(void **state) {
 static void test_an_object_without_functions_is_named(void **state) {
   (void)state;
   link_to("libpawl.so", "c.so");
-  refuses(PAWL_INVALID, "does not export pawl_functions");
+  refuses(PAWL_INVALID, "exports neither pawl_functions");
 }
 
 static void test_two_of_one_name_are_refused(void **state) {

@@ -89,10 +89,13 @@ enum pwi_say {
 #define PWI_SECTION_STAMPS 24           /* of an aggregate: its pushes, u64 sender and u64 task each */
 #define PWI_SECTION_OPERATION 25        /* of a LINEAR or FOLD: struct pwi_operation */
 #define PWI_SECTION_MEMBERSHIP_DELTA 26 /* bytes: protocol/membership_delta.h */
-#define PWI_SECTION_OPERAND 29          /* of a PUSH or PUSHPULL: rows that all of its rows share; values */
-#define PWI_SECTION_FILTERS 30          /* of a pull: lossy filters for the answer (wire/filters.h) */
-#define PWI_SECTION_PROOF 31            /* of a request, call or PEER: proof of the sender id (protocol/proof.h) */
-#define PWI_SECTION_CONTRIBUTORS 40     /* of an aggregate of a relay: its pushes (protocol/relays.h) */
+#define PWI_SECTION_FUNCTION 27         /* of a LINEAR: a row function with its parameters, as text */
+/* Of an UPDATE: the result of a row function (protocol/run_result.h). Earlier versions pass over it. */
+#define PWI_SECTION_RESULT (PWI_SECTION_OPTIONAL | 28)
+#define PWI_SECTION_OPERAND 29      /* of a PUSH or PUSHPULL: rows that all of its rows share; values */
+#define PWI_SECTION_FILTERS 30      /* of a pull: lossy filters for the answer (wire/filters.h) */
+#define PWI_SECTION_PROOF 31        /* of a request, call or PEER: proof of the sender id (protocol/proof.h) */
+#define PWI_SECTION_CONTRIBUTORS 40 /* of an aggregate of a relay: its pushes (protocol/relays.h) */
 
 #define PWI_FILTERS_ASKED_MAX 640 /* maximum bytes of section FILTERS */
 
@@ -278,7 +281,11 @@ PAWL_MUST_USE pawl_status pwi_outcome_decode(const void *bytes, size_t size, str
 #define PWI_CLOCK_RECORD 32
 
 /* Payload of the answer to COLLECT, with base/cursor.h: u32 count and for each piece u64 begin, u64 end, u64
- * time; then u32 count and for each refusal u64 begin, u64 end, u64 task, u32 status.
+ * time; then u32 count and for each refusal u64 begin, u64 end, u64 task, u32 status;
+ * then, if there are any results of row functions of the sender here, u32 count and for each u64
+ * task and the result (protocol/run_result.h).
+ *
+ * Payload of the answer to a LINEAR that runs a row function: the same list, of its task on the processed claim.
  *
  * Payload of the answer to FOLD: f64 high, f64 low (struct pwi_sum).
  */

@@ -159,6 +159,7 @@ void pwi_chain_commit(struct pwi_chains *chains, struct pwi_chain *chain, struct
     log_entry->task = request->task;
     log_entry->tick = served->effect == PWI_EFFECT_TICK ? served->tick : request->tick;
     if (served->effect == PWI_EFFECT_ROWS) fill_rows(log_entry, shard, request);
+    pwi_log_entry_set_result(log_entry, served->result);
     for (size_t i = 0; i < log_entry->stamp_bytes / PWI_STAMP_SIZE; i++) {
       pwi_put_u64(pwi_log_entry_stamps(log_entry) + i * PWI_STAMP_SIZE, stamps[i].sender.id);
       pwi_put_u64(pwi_log_entry_stamps(log_entry) + i * PWI_STAMP_SIZE + 8, stamps[i].task);

@@ -482,9 +482,23 @@ static pawl_status read_state(struct pwi_server *server, const struct pwi_inbox 
   return PAWL_OK;
 }
 
+static pawl_status read_result(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
+                               struct pwi_run_result *result, struct pwi_change *change) {
+  uint8_t scratch[PWI_RUN_RESULT_SIZE];
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_RESULT);
+  struct pwi_reader reader;
+  if (!section) return PAWL_OK;
+  if (section->length != sizeof scratch) return PAWL_CORRUPT;
+  pwi_reader_init(&reader, pwi_inbox_at(inbox, section->offset, sizeof scratch, scratch), sizeof scratch);
+  pwi_run_result_read(&reader, result);
+  change->result = result;
+  return pwi_reader_end(&reader);
+}
+
 /* Reads the change of an update. */
 static pawl_status read_change(struct pwi_server *server, struct server_peer *peer, const struct pwi_sections *sections,
-                               const struct pwi_chain_message *message, struct pwi_change *change) {
+                               const struct pwi_chain_message *message, struct pwi_run_result *result,
+                               struct pwi_change *change) {
   const struct pwi_message_head *head = &peer->inbox.head;
   *change = (struct pwi_change){.effect = (enum pwi_effect)message->effect, .status = message->status};
   change->request.sender.id = head->sender;
@@ -496,6 +510,7 @@ static pawl_status read_change(struct pwi_server *server, struct server_peer *pe
   if (entry) change->request.value_type = (uint8_t)entry->is.type; /* even if there are no values */
   status = pwi_reading_body(&server->reading, &peer->inbox, sections, &change->request);
   if (!status) status = read_state(server, &peer->inbox, sections, change);
+  if (!status) status = read_result(&peer->inbox, sections, result, change);
   return status ? status : read_stamps(server, &peer->inbox, sections, change);
 }
 
@@ -533,6 +548,7 @@ static pawl_status copy_change(struct pwi_server *server, const struct pwi_chang
   log_entry->value_bytes = values;
   log_entry->state_bytes = change->state_bytes;
   log_entry->stamp_bytes = stamps;
+  pwi_log_entry_set_result(log_entry, change->result);
   for (size_t i = 0; i < change->stamp_count; i++) {
     pwi_put_u64(pwi_log_entry_stamps(log_entry) + i * PWI_STAMP_SIZE, change->stamps[i].sender.id);
     pwi_put_u64(pwi_log_entry_stamps(log_entry) + i * PWI_STAMP_SIZE + 8, change->stamps[i].task);
@@ -591,6 +607,7 @@ static pawl_status apply(struct pwi_server *server, struct pwi_chain *chain, con
 static pawl_status take_update(struct pwi_server *server, struct server_peer *peer, struct pwi_chain *chain,
                                const struct pwi_sections *sections, const struct pwi_chain_message *message) {
   struct pwi_change change;
+  struct pwi_run_result result;
   struct pwi_log_entry *log_entry = NULL;
   bool is_wanted = false;
   if (message->version <= chain->processed || message->prior != chain->processed || contact_of(chain)->is_stuck)
@@ -602,7 +619,8 @@ static pawl_status take_update(struct pwi_server *server, struct server_peer *pe
     pwi_server_chain_confirm(server, chain);
     return PAWL_OK;
   }
-  pawl_status status = peer->inbox.is_dropped ? PAWL_NO_MEMORY : read_change(server, peer, sections, message, &change);
+  pawl_status status =
+      peer->inbox.is_dropped ? PAWL_NO_MEMORY : read_change(server, peer, sections, message, &result, &change);
   if (!status) status = pwi_chain_make_room(&server->chains, chain, message->positions);
   if (!status && pwi_chain_has_followers(chain)) status = copy_change(server, &change, message, &log_entry);
   if (!status && log_entry) is_wanted = !has_keys(server, &change, log_entry);

@@ -578,11 +578,13 @@ static void take_proof(struct pwi_handler_link *link, const struct pwi_sections 
 /* If the body was not buffered for lack of memory, the request is refused, or fails, by its terms alone. */
 static pawl_status deal_with(struct pwi_handler_link *link) {
   struct pwi_sections sections;
+  char function[PAWL_RULE_MAX + 1];
   struct pwi_request request = {
       .sender = {link->inbox.head.sender}, .task = link->inbox.head.task, .tick = link->inbox.head.tick};
   pawl_status status = pwi_inbox_check(&link->inbox, &sections);
   if (!status) status = pwi_reading_terms(&link->inbox, &sections, &request.terms);
   if (!status) status = pwi_reading_operation(&link->inbox, &sections, &request.operation);
+  if (!status) status = pwi_reading_function(&link->inbox, &sections, function, &request.function);
   if (status) return status;
   take_proof(link, &sections);
   request.waiter = (struct pwi_waiter){link->link.id, request.terms.number, request.terms.vector};

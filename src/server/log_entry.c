@@ -95,6 +95,7 @@ pawl_status pwi_log_entry_take(struct pwi_log_entries *log_entries, size_t bytes
   log_entry->references = 1;
   log_entry->size = bytes;
   log_entry->list = NULL;
+  log_entry->has_result = false;
   log_entry->key_bytes = log_entry->value_bytes = log_entry->state_bytes = log_entry->stamp_bytes = 0;
   log_entries->bytes += bytes;
   *log_entry_out = log_entry;
@@ -221,6 +222,18 @@ static pawl_status add_rows(struct pwi_log_entry *log_entry, struct pwi_message_
   return status;
 }
 
+static pawl_status add_result(struct pwi_log_entry *log_entry, struct pwi_message_builder *builder) {
+  if (!log_entry->has_result) return PAWL_OK;
+  struct pwi_section section = {.type = PWI_SECTION_RESULT, .count = 1, .length = sizeof log_entry->result};
+  return pwi_message_copy(builder, &section, log_entry->result);
+}
+
+void pwi_log_entry_set_result(struct pwi_log_entry *log_entry, const struct pwi_run_result *result) {
+  struct pwi_writer writer = pwi_writer_over(log_entry->result, sizeof log_entry->result);
+  log_entry->has_result = result != NULL;
+  if (result) pwi_run_result_write(&writer, result);
+}
+
 static pawl_status give(struct pwi_log_entry *log_entry, const struct pwi_message_builder *builder,
                         const struct pwi_log_entry_address *address) {
   bool is_kept = builder->body_size > PWI_NET_COPY_MAX;
@@ -264,6 +277,7 @@ pawl_status pwi_log_entry_send_update(struct pwi_log_entry *log_entry, const str
   if (!status) status = add_terms(log_entry, builder, full);
   if (!status && log_entry->effect == PWI_EFFECT_ROWS) status = add_keys(log_entry, builder, full);
   if (!status && log_entry->effect == PWI_EFFECT_ROWS) status = add_rows(log_entry, builder);
+  if (!status) status = add_result(log_entry, builder);
   if (!status) status = pwi_message_finish(builder);
   return status ? status : give(log_entry, builder, address);
 }

@@ -52,6 +52,8 @@ struct pwi_log_entry {
   struct pwi_section keys; /* LIST: how the keys are encoded */
   uint8_t value_type;
   size_t value_size; /* bytes of one value */
+  bool has_result;   /* of a row function */
+  uint8_t result[PWI_RUN_RESULT_SIZE];
 
   /* The parts of the memory, in this order; each begins at a multiple of 64. */
   size_t key_bytes, value_bytes, state_bytes, stamp_bytes;
@@ -93,6 +95,9 @@ unsigned char *pwi_log_entry_keys(struct pwi_log_entry *log_entry);
 unsigned char *pwi_log_entry_values(struct pwi_log_entry *log_entry);
 unsigned char *pwi_log_entry_state(struct pwi_log_entry *log_entry);
 unsigned char *pwi_log_entry_stamps(struct pwi_log_entry *log_entry); /* u64 sender, u64 task each */
+
+/* The result of a row function, for the next member; NULL: none. */
+void pwi_log_entry_set_result(struct pwi_log_entry *log_entry, const struct pwi_run_result *result);
 
 /* The size of an entry with these parts. PAWL_TOO_LARGE. */
 PAWL_MUST_USE pawl_status pwi_log_entry_measure(size_t key_bytes, size_t value_bytes, size_t state_bytes,

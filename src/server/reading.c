@@ -42,6 +42,19 @@ pawl_status pwi_reading_operation(const struct pwi_inbox *inbox, const struct pw
                               operation_out);
 }
 
+pawl_status pwi_reading_function(const struct pwi_inbox *inbox, const struct pwi_sections *sections, char *room,
+                                 const char **function_out) {
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_FUNCTION);
+  *function_out = NULL;
+  if (!section) return PAWL_OK;
+  if (section->length == 0 || section->length > PAWL_RULE_MAX) return PAWL_CORRUPT;
+  char scratch[PAWL_RULE_MAX];
+  memcpy(room, pwi_inbox_at(inbox, section->offset, section->length, scratch), section->length);
+  room[section->length] = '\0';
+  *function_out = room;
+  return strlen(room) == section->length ? PAWL_OK : PAWL_CORRUPT;
+}
+
 static pawl_status read_raw_keys(const void *data, size_t count, uint64_t *keys) {
   memcpy(keys, data, count * sizeof *keys);
   return pwi_keys_rise(keys, count) ? PAWL_OK : PAWL_UNSORTED;

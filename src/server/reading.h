@@ -35,6 +35,10 @@ PAWL_MUST_USE pawl_status pwi_reading_terms(const struct pwi_inbox *inbox, const
 PAWL_MUST_USE pawl_status pwi_reading_operation(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
                                                 struct pwi_operation *operation_out);
 
+/* Reads the row function of a LINEAR; NULL if there is none. `room` has PAWL_RULE_MAX + 1 bytes. PAWL_CORRUPT. */
+PAWL_MUST_USE pawl_status pwi_reading_function(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
+                                               char *room, const char **function_out);
+
 /* Reads keys, signature and values, as the terms announce them. PAWL_CORRUPT: the message is malformed.
  * PAWL_NO_MEMORY, PAWL_UNSUPPORTED (a codec), PAWL_UNSORTED: the message is well-formed but cannot be
  * served. */

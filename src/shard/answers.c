@@ -266,6 +266,8 @@ void pwi_serve_collect(struct pwi_shard *shard, struct pwi_vector *vector, const
     pwi_writer_reset(&shard->payload);
     write_times(&shard->payload, pieces);
     write_refusals(&shard->payload, &vector->refusals, other, request->terms.claim);
+    if (vector->results.count > 0) /* clients of earlier versions know no such list, and have no results */
+      pwi_results_write(&shard->payload, &vector->results, other, 0, request->terms.claim);
     status = shard->payload.status;
   }
   if (status != PAWL_OK) {

@@ -109,7 +109,9 @@ static pawl_status follow_rows(struct pwi_shard *shard, struct pwi_vector *vecto
   if (status == PAWL_OK && clock) status = pwi_clock_reserve(clock, request->sender, keys);
   for (size_t i = 0; i < change->stamp_count && status == PAWL_OK && clock; i++)
     status = pwi_clock_reserve(clock, change->stamps[i].sender, keys);
+  if (status == PAWL_OK && clock && change->result) status = pwi_results_reserve(&vector->results, 1);
   if (status != PAWL_OK) return status;
+  if (clock && change->result) pwi_run_keep(vector, request, keys, change->result);
   pwi_rows_apply(shard, vector, request, &part, keys, PWI_APPLY_ASSIGN);
   set_state(shard, vector, change, &part, keys);
   if (clock) status = pwi_clock_set(clock, request->sender, keys, request->task);
@@ -174,6 +176,7 @@ void pwi_shard_follow(struct pwi_shard *shard, const struct pwi_change *change, 
     if (!pawl_range_is_empty(keys)) status = follow(shard, vector, change, keys, outcome_out);
     shard->is_following = false;
     if (vector->refusals.count > 0) pwi_refusals_settle(&vector->refusals, change->request.sender, terms->settled);
+    if (vector->results.count > 0) pwi_results_settle(&vector->results, change->request.sender, terms->settled);
   }
   if (status != PAWL_OK) *outcome_out = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
 }

@@ -31,6 +31,7 @@
 #include "store/changes.h"
 #include "store/clock.h"
 #include "store/functions/apply.h"
+#include "store/functions/rows.h"
 #include "store/table.h"
 
 /* --- refusals ------------------------------------------------------------------------------------------- */
@@ -78,6 +79,44 @@ void pwi_refusals_strike(struct pwi_refusals *refusals, const struct pwi_members
  * does no harm. */
 void pwi_refusals_drop(struct pwi_refusals *refusals, struct pawl_range range);
 
+/* --- results of row functions --------------------------------------------------------------------------- */
+
+struct pwi_kept_result {
+  struct pwi_sender sender;
+  uint64_t task;
+  struct pwi_run_result is;
+};
+
+#define PWI_KEPT_RESULT_SIZE (2 * 8 + PWI_RUN_RESULT_SIZE) /* bytes in a chunk: u64 sender, u64 task, result */
+
+struct pwi_results {
+  struct pwi_kept_result *items;
+  size_t count, room;
+};
+
+void pwi_results_fini(struct pwi_results *results);
+
+/* Makes room, so that the next `more` additions cannot fail. PAWL_NO_MEMORY, PAWL_NODE_LIMIT. */
+PAWL_MUST_USE pawl_status pwi_results_reserve(struct pwi_results *results, size_t more);
+void pwi_results_add(struct pwi_results *results, const struct pwi_kept_result *result);
+
+/* As for refusals, above. */
+void pwi_results_settle(struct pwi_results *results, struct pwi_sender sender, uint64_t settled);
+void pwi_results_strike(struct pwi_results *results, const struct pwi_membership *membership);
+void pwi_results_drop(struct pwi_results *results, struct pawl_range range);
+
+/* Writes u32 count and the results of the task on keys of `range`: u64 task and the result each. `task` 0: of all
+ * tasks of the sender. */
+void pwi_results_write(struct pwi_writer *writer, const struct pwi_results *results, struct pwi_sender sender,
+                       uint64_t task, struct pawl_range range);
+
+/* The results on these keys, for another shard; returns their number. With a NULL writer only that. */
+size_t pwi_results_copy(struct pwi_writer *writer, const struct pwi_results *results, struct pawl_range keys);
+
+/* Reads u32 count and that many results. PAWL_CORRUPT, PAWL_INVALID (of held keys), PAWL_NO_MEMORY. */
+struct pwi_vector;
+PAWL_MUST_USE pawl_status pwi_results_take(struct pwi_vector *vector, struct pwi_reader *reader);
+
 /* --- vectors -------------------------------------------------------------------------------------------- */
 
 /* The clocks of a vector or group. Both have the same keys; only groups have ticks. */
@@ -99,6 +138,7 @@ struct pwi_vector {
   struct pwi_clock staged[PWI_CLOCKS]; /* clocks of keys that arrived in chunks and are not held yet */
   struct pwi_clock next[PWI_CLOCKS];   /* future `clocks`, while a change of all vectors is being prepared */
   struct pwi_refusals refusals;
+  struct pwi_results results;
   struct pwi_changes changes; /* for checkpoints: versions of the last changes, since the first checkpoint */
   uint64_t pushes, pulls;
 
@@ -235,6 +275,9 @@ struct pwi_shard {
   struct pwi_pages expanded;     /* rows of a push with an operand */
   struct pwi_pages factors;      /* its values, where they have to be copied */
   struct iovec expanded_part;
+  struct pwi_pages run_keys;     /* keys of rows that a row function works on */
+  struct pwi_row_rule run;       /* the row function of this request */
+  struct pwi_run_result result;  /* its result */
 
   size_t forgotten;         /* senders since the ticks of clients that are gone were discarded */
   uint64_t aggregate_steps; /* pieces of other ticks examined by pushes, for tests */
@@ -370,13 +413,42 @@ bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_vector *
 PAWL_MUST_USE pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_vector *vector,
                                            const struct pwi_request *request, const struct pwi_named *named);
 
-/* Changes the rows of keys of `part`. Cannot fail. */
+/* Changes the rows of keys of `part`. Cannot fail. A row function leaves its result in shard->result. */
 void pwi_linear_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       const struct pwi_named *named, struct pawl_range part);
 
 /* The values `from` to `from + count`, counted from the first value of row `first`: in the table, or copied
  * to `room`. */
 const char *pwi_linear_view(const struct pwi_table *table, uint64_t first, uint64_t from, size_t count, char *room);
+
+/* The rows of both vectors that are copied side by side at a time. */
+size_t pwi_linear_gather_rows(const struct pwi_vector *vector);
+
+/* --- row functions (shard/run.c) ------------------------------------------------------------------------ */
+
+/* Cuts the claim where the sender's clock changes, so that the request is due on all of it or on nothing. */
+void pwi_run_cut(const struct pwi_vector *vector, struct pwi_request *request);
+
+/* Parses the function and ensures that running it cannot fail. PAWL_NOT_FOUND, PAWL_INVALID, PAWL_UNSUPPORTED (the
+ * type, or a second vector), PAWL_NO_MEMORY, PAWL_NODE_LIMIT. */
+PAWL_MUST_USE pawl_status pwi_run_ready(struct pwi_shard *shard, struct pwi_vector *vector,
+                                        const struct pwi_request *request);
+void pwi_run_begin(struct pwi_shard *shard);
+
+/* Runs the function on rows that lie one after the other. `keys` are stored keys; NULL: first, first + 1, … */
+void pwi_run_rows(struct pwi_shard *shard, const struct pwi_vector *vector, const uint64_t *keys, uint64_t first,
+                  size_t count, void *rows, const void *others);
+
+/* Calls `work` where a user's function cannot delay heartbeats. */
+void pwi_run_aside(struct pwi_shard *shard, void (*work)(void *context), void *context);
+
+/* Keeps the result of a request that was applied: on the head with the whole claim, on others with their keys. */
+void pwi_run_keep(struct pwi_vector *vector, const struct pwi_request *request, struct pawl_range keys,
+                  const struct pwi_run_result *result);
+
+/* The answer to a request that took effect now or before: the results of its task on the claim. */
+void pwi_run_answer(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_request *request,
+                    struct pwi_served *served);
 
 void pwi_serve_fold(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                     struct pwi_served *served);

@@ -127,6 +127,7 @@ pawl_status pwi_shard_cut_linear(struct pwi_shard *shard, struct pwi_request *re
   pawl_status status = pwi_linear_other(shard, vector, request, &other);
   if (status != PAWL_OK || terms->keys != PWI_KEYS_RANGE) return status;
   if (vector->table->is.sparse && request->operation.kind == PWI_LINEAR_FILL) return PAWL_UNSUPPORTED;
+  if (pwi_linear_runs(request->operation.kind)) pwi_run_cut(vector, request);
   if (terms->rows != pawl_range_size(terms->range))
     terms->rows = 0; /* the request will be refused and needs no memory */
   if (vector->table->is.sparse) return terms->rows > 0 ? name_keys(shard, vector, other, request) : PAWL_OK;
@@ -140,7 +141,7 @@ pawl_status pwi_shard_cut_linear(struct pwi_shard *shard, struct pwi_request *re
 
 /* --- preparation ---------------------------------------------------------------------------------------- */
 
-static size_t gather_rows(const struct pwi_vector *vector) {
+size_t pwi_linear_gather_rows(const struct pwi_vector *vector) {
   size_t rows = GATHER_BYTES / vector->table->row_bytes;
   return rows > 0 ? rows : 1;
 }
@@ -148,7 +149,8 @@ static size_t gather_rows(const struct pwi_vector *vector) {
 /* The rows of both vectors are copied side by side. */
 static pawl_status ready_list(struct pwi_shard *shard, const struct pwi_vector *vector, struct pwi_vector *other,
                               const struct pwi_named *named) {
-  pawl_status status = pwi_pages_grow(&shard->linear_rows, 2 * gather_rows(vector) * vector->table->row_bytes);
+  pawl_status status =
+      pwi_pages_grow(&shard->linear_rows, 2 * pwi_linear_gather_rows(vector) * vector->table->row_bytes);
   if (status == PAWL_OK && other)
     status = pwi_table_resolve(other->table, named->keys, named->count, false, &shard->linear_slots);
   return status;
@@ -165,6 +167,7 @@ pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_vector *vector,
   pawl_status status = pwi_linear_other(shard, vector, request, &other);
   if (status == PAWL_OK) status = pwi_rows_ready(shard, vector, request, named, request->terms.range);
   if (status == PAWL_OK && named->keys && named->count > 0) status = ready_list(shard, vector, other, named);
+  if (status == PAWL_OK && pwi_linear_runs(operation->kind)) status = pwi_run_ready(shard, vector, request);
   if (status != PAWL_OK) return status;
   return pwi_clock_reserve(&vector->clocks[PWI_TASKS], request->sender, request->terms.claim);
 }
@@ -195,14 +198,30 @@ static void change_rows(const struct pwi_operation *operation, const struct pwi_
   }
 }
 
-static void apply_range(const struct pwi_vector *vector, const struct pwi_vector *other,
+/* Rows of a dense vector are changed in place; those of the other one may have to be copied. */
+static void run_dense(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_vector *other,
+                      const struct pwi_rows *rows) {
+  size_t width = vector->table->is.width, most = other ? pwi_linear_gather_rows(vector) : rows->count;
+  for (size_t done = 0, count; done < rows->count; done += count) {
+    count = rows->count - done < most ? rows->count - done : most;
+    const char *x = NULL;
+    if (other) x = pwi_linear_view(other->table, rows->first, done * width, count * width, shard->linear_rows.memory);
+    char *y = rows->values + done * vector->table->row_bytes;
+    pwi_run_rows(shard, vector, NULL, rows->first + done, count, y, x);
+  }
+}
+
+static void apply_range(struct pwi_shard *shard, const struct pwi_vector *vector, const struct pwi_vector *other,
                         const struct pwi_operation *operation, struct pawl_range part) {
   struct pwi_rows rows;
   while (!pawl_range_is_empty(part)) {
     bool found = pwi_table_scan(vector->table, part, &rows);
     assert(found && rows.first == part.begin && "rows are ready");
     (void)found;
-    change_rows(operation, vector->table, other ? other->table : NULL, &rows);
+    if (pwi_linear_runs(operation->kind))
+      run_dense(shard, vector, other, &rows);
+    else
+      change_rows(operation, vector->table, other ? other->table : NULL, &rows);
     part.begin = rows.last + 1;
   }
 }
@@ -211,30 +230,51 @@ static void apply_list(struct pwi_shard *shard, const struct pwi_vector *vector,
                        const struct pwi_operation *operation, const struct pwi_named *named, size_t from,
                        size_t count) {
   struct pwi_table *table = vector->table;
-  size_t most = gather_rows(vector);
+  size_t most = pwi_linear_gather_rows(vector);
   char *y = shard->linear_rows.memory, *x = y + most * table->row_bytes;
   for (size_t done = 0, rows; done < count; done += rows) {
     rows = count - done < most ? count - done : most;
     pwi_table_gather(table, named->slots, from + done, rows, y);
     if (other) pwi_table_gather(other->table, &shard->linear_slots, from + done, rows, x);
-    pwi_linear_change(operation->kind, table->is.type, operation->scalar, x, y, rows * table->is.width);
+    if (pwi_linear_runs(operation->kind))
+      pwi_run_rows(shard, vector, named->keys + from + done, 0, rows, y, other ? x : NULL);
+    else
+      pwi_linear_change(operation->kind, table->is.type, operation->scalar, x, y, rows * table->is.width);
     pwi_table_scatter(table, PWI_APPLY_ASSIGN, named->slots, from + done, rows, y, NULL);
   }
 }
 
-void pwi_linear_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
-                      const struct pwi_named *named, struct pawl_range part) {
-  struct pwi_vector *other;
-  pawl_status status = pwi_linear_other(shard, vector, request, &other);
-  assert(status == PAWL_OK);
-  (void)status;
-  part = pawl_range_common(part, request->terms.range);
-  if (pawl_range_is_empty(part) || named->count == 0) return;
+struct linear_work {
+  struct pwi_shard *shard;
+  struct pwi_vector *vector, *other;
+  const struct pwi_operation *operation;
+  const struct pwi_named *named;
+  struct pawl_range part;
+};
+
+static void do_work(void *context) {
+  const struct linear_work *work = context;
+  const struct pwi_named *named = work->named;
   if (!named->keys) {
-    apply_range(vector, other, &request->operation, part);
+    apply_range(work->shard, work->vector, work->other, work->operation, work->part);
     return;
   }
-  size_t from = pwi_first_not_below(named->keys, named->count, part.begin);
-  size_t count = pwi_first_not_below(named->keys, named->count, part.end) - from;
-  apply_list(shard, vector, other, &request->operation, named, from, count);
+  size_t from = pwi_first_not_below(named->keys, named->count, work->part.begin);
+  size_t count = pwi_first_not_below(named->keys, named->count, work->part.end) - from;
+  apply_list(work->shard, work->vector, work->other, work->operation, named, from, count);
+}
+
+void pwi_linear_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
+                      const struct pwi_named *named, struct pawl_range part) {
+  struct linear_work work = {shard, vector, NULL, &request->operation, named, pawl_range_common(part, request->terms.range)};
+  bool runs = pwi_linear_runs(request->operation.kind);
+  pawl_status status = pwi_linear_other(shard, vector, request, &work.other);
+  assert(status == PAWL_OK);
+  (void)status;
+  if (runs) pwi_run_begin(shard);
+  if (pawl_range_is_empty(work.part) || named->count == 0) return;
+  if (runs)
+    pwi_run_aside(shard, do_work, &work);
+  else
+    do_work(&work);
 }

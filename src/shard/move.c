@@ -3,7 +3,7 @@
  * A chunk is about one vector. Its form, with base/cursor.h:
  *
  *   u8   version: 2 (version 1 has no incarnation)
- *   u8   kind: 1 rows, 2 tasks, 3 ticks, 4 refusals
+ *   u8   kind: 1 rows, 2 tasks, 3 ticks, 4 refusals, 5 results of row functions
  *   u64  vector
  *   u32  incarnation of the vector
  *
@@ -13,6 +13,7 @@
  *   tasks     a clock as in store/clock.h
  *   ticks     a clock as in store/clock.h
  *   refusals  u32 count, and for each u64 begin, u64 end, u64 sender, u64 task, u32 status
+ *   results   u32 count, and for each u64 sender, u64 task, and a result (protocol/run_result.h)
  *
  * Arriving rows are written to the table at once, because no request can read them before their positions are
  * held. Their times wait in the staged clock until then. A refusal is true wherever it is known, so it is
@@ -31,7 +32,7 @@
 #define CHUNK_VERSION 2
 #define CHUNK_VERSION_OLD 1
 
-enum what { ROWS = 1, TASKS = 2, TICKS = 3, REFUSALS = 4 };
+enum what { ROWS = 1, TASKS = 2, TICKS = 3, REFUSALS = 4, RESULTS = 5 };
 
 #define ROWS_HEAD (1 + 1 + 8 + 4 + 4 + 4 + 4 + 1 + 8)
 
@@ -180,6 +181,17 @@ static bool copy_refusals(const struct pwi_vector *vector, struct pwi_copying *c
   return true;
 }
 
+static bool copy_results(const struct pwi_vector *vector, struct pwi_copying *copying, struct pwi_writer *writer) {
+  struct pawl_range keys = pwi_vector_keys(vector, copying->positions);
+  size_t count = pwi_results_copy(NULL, &vector->results, keys);
+  if (count == 0 || copying->next > 0) return false;
+  begin_chunk(writer, RESULTS, vector);
+  pwi_write_u32(writer, (uint32_t)count);
+  pwi_results_copy(writer, &vector->results, keys);
+  copying->next = 1;
+  return true;
+}
+
 static bool copy_stage(const struct pwi_vector *vector, struct pwi_copying *copying, size_t size,
                        struct pwi_writer *writer) {
   if (copying->rows_only && copying->stage != ROWS) return false;
@@ -194,6 +206,8 @@ static bool copy_stage(const struct pwi_vector *vector, struct pwi_copying *copy
   case REFUSALS:
     if (pwi_is_planted(PWI_PLANTED_LOST_REFUSAL)) return false;
     return copy_refusals(vector, copying, writer);
+  case RESULTS:
+    return copy_results(vector, copying, writer);
   }
   return false;
 }
@@ -203,7 +217,7 @@ static bool current_vector(const struct pwi_shard *shard, struct pwi_copying *co
                            const struct pwi_vector **vector_out) {
   struct pwi_vector_id id = copying->vector;
   const struct pwi_vector *vector = id.id > 0 ? pwi_shard_vector(shard, id) : NULL;
-  if (!vector || copying->stage > REFUSALS) {
+  if (!vector || copying->stage > RESULTS) {
     if (!pwi_shard_next(shard, &id)) return false;
     vector = pwi_shard_vector(shard, id);
     copying->vector = id;
@@ -391,12 +405,12 @@ pawl_status pwi_shard_take(struct pwi_shard *shard, const void *chunk, size_t si
   struct pwi_vector_id id = {pwi_read_u64(&reader)};
   uint32_t incarnation = version == CHUNK_VERSION ? pwi_read_u32(&reader) : 0;
   if (version != CHUNK_VERSION && version != CHUNK_VERSION_OLD) return PAWL_CORRUPT;
-  if (reader.status != PAWL_OK || what < ROWS || what > REFUSALS) return PAWL_CORRUPT;
+  if (reader.status != PAWL_OK || what < ROWS || what > RESULTS) return PAWL_CORRUPT;
   struct pwi_vector *vector = pwi_shard_vector(shard, id);
   if (!vector) return PAWL_OK;
   bool is_old = incarnation < vector->entry.incarnation;
   if (incarnation > vector->entry.incarnation) return PAWL_CANCELLED;
-  if (is_old && (what == ROWS || what == REFUSALS)) return PAWL_OK;
+  if (is_old && (what == ROWS || what == REFUSALS || what == RESULTS)) return PAWL_OK;
   switch ((enum what)what) {
   case ROWS:
     return fill_rows(shard, vector, &reader);
@@ -406,6 +420,8 @@ pawl_status pwi_shard_take(struct pwi_shard *shard, const void *chunk, size_t si
     return take_clock(vector, PWI_TICKS, &reader, is_old);
   case REFUSALS:
     return take_refusals(vector, &reader);
+  case RESULTS:
+    return pwi_results_take(vector, &reader);
   }
   return PAWL_CORRUPT;
 }

@@ -121,6 +121,7 @@ static pawl_status drop_vector(struct pwi_shard *shard, struct pwi_vector *vecto
     if (status != PAWL_OK) return status;
   }
   pwi_refusals_drop(&vector->refusals, keys);
+  pwi_results_drop(&vector->results, keys);
   delete_rows(shard, vector, keys);
   vector->ranked = false;
   return PAWL_OK;

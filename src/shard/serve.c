@@ -160,6 +160,10 @@ static pawl_status make_ready(struct pwi_shard *shard, struct pwi_vector *vector
   return pwi_clock_reserve(&vector->clocks[PWI_TASKS], request->sender, request->terms.claim);
 }
 
+static bool terms_run(const struct pwi_request *request) {
+  return request->terms.kind == PWI_REQUEST_LINEAR && pwi_linear_runs(request->operation.kind);
+}
+
 static void push(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request, bool whole,
                  void *values, struct pwi_served *served) {
   struct pwi_named named;
@@ -174,6 +178,13 @@ static void push(struct pwi_shard *shard, struct pwi_vector *vector, const struc
     return;
   }
   apply(shard, vector, request, &named, whole);
+  bool runs = terms_run(request);
+  if (runs) {
+    shard->result.origin = request->terms.claim.begin;
+    shard->result.range = request->terms.claim;
+    pwi_run_keep(vector, request, request->terms.claim, &shard->result);
+    served->result = &shard->result;
+  }
   named.has_result = whole && request->result && request->terms.kind != PWI_REQUEST_LINEAR;
   shard->named = named;
   served->effect = PWI_EFFECT_ROWS;
@@ -183,6 +194,7 @@ static void push(struct pwi_shard *shard, struct pwi_vector *vector, const struc
   shard->totals.bytes_in += named.count * pwi_vector_pushed_bytes(vector, request->terms.kind);
   pwi_samples_draw(&shard->samples, vector, named.keys, request->terms.range.begin, named.count);
   pwi_served_say(served, PWI_CODE_OK, 0);
+  if (runs) pwi_run_answer(shard, vector, request, served);
   if (request->terms.kind == PWI_REQUEST_PUSHPULL) pwi_serve_values(shard, vector, request, &named, values, served);
 }
 
@@ -195,6 +207,8 @@ static void repeat(struct pwi_shard *shard, struct pwi_vector *vector, const str
     say_refused(vector, request, refused, served);
   } else if (vector->is_group) {
     pwi_serve_tick(shard, vector, request, false, served);
+  } else if (terms_run(request)) {
+    pwi_run_answer(shard, vector, request, served);
   } else if (request->terms.kind == PWI_REQUEST_PUSHPULL && request->refusal) {
     pwi_served_fail(served, request->refusal);
   } else if (request->terms.kind == PWI_REQUEST_PUSHPULL) {
@@ -228,6 +242,7 @@ static void serve_numbered(struct pwi_shard *shard, struct pwi_vector *vector, c
     return;
   }
   if (vector->refusals.count > 0) pwi_refusals_settle(&vector->refusals, request->sender, terms->settled);
+  if (vector->results.count > 0) pwi_results_settle(&vector->results, request->sender, terms->settled);
   pawl_status status = pwi_clock_check(&vector->clocks[PWI_TASKS], &claim, &finding);
   if (status == PAWL_OK && finding.verdict == PWI_CLAIM_DUE && is_fragment(vector, request)) status = PAWL_NODE_LIMIT;
   if (status != PAWL_OK) {

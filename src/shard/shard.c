@@ -36,6 +36,7 @@ static void destroy_vector(struct pwi_vector *vector) {
     pwi_clock_fini(&vector->staged[which]);
   }
   pwi_refusals_fini(&vector->refusals);
+  pwi_results_fini(&vector->results);
   pwi_changes_fini(&vector->changes);
   pwi_free(vector);
 }
@@ -54,6 +55,7 @@ void pwi_shard_destroy(struct pwi_shard *shard) {
   pwi_pages_fini(&shard->expanded);
   pwi_pages_fini(&shard->factors);
   pwi_slots_fini(&shard->linear_slots);
+  pwi_pages_fini(&shard->run_keys);
   pwi_free(shard->vectors);
   pwi_free(shard->frozen);
   pwi_free(shard->waiting);
@@ -332,6 +334,7 @@ void pwi_shard_membership_changed(struct pwi_shard *shard) {
   for (size_t i = 0; i < shard->vector_count; i++) {
     struct pwi_vector *vector = shard->vectors[i];
     pwi_refusals_strike(&vector->refusals, shard->membership);
+    pwi_results_strike(&vector->results, shard->membership);
     vector->ranked = false;
     if (vector->is_group) pwi_group_examine(shard, vector);
   }

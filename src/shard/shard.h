@@ -40,6 +40,7 @@
 #include "ring/plan.h" /* struct pwi_load */
 #include "protocol/catalogue.h"
 #include "protocol/protocol.h"
+#include "protocol/run_result.h"
 #include "protocol/membership.h"
 
 struct pwi_shard;
@@ -159,6 +160,7 @@ struct pwi_request {
   struct pawl_range arc;          /* a push that names a group in terms.other: the keys of its arc, if it
                                      may be part of an aggregate; otherwise empty */
   struct pwi_operation operation; /* LINEAR, FOLD */
+  const char *function;           /* LINEAR that runs a row function: its name and parameters; NULL: missing */
   pawl_status refusal;            /* PUSH, PUSHPULL, LINEAR: refuse the request with this status if it is
                                      due; keys and values are not read */
   const void *encoded;            /* LIST: the encoded keys, described by `encoded_as`; not read by the
@@ -199,10 +201,12 @@ struct pwi_served {
   size_t value_bytes;  /* bytes written to `values` for the answer */
   const void *view;    /* not NULL: nothing was written; they are here until the next request */
   uint64_t rows;       /* SCAN: number of rows found */
-  const void *payload; /* of COLLECT, SCAN, FOLD and clocks: valid until the next request */
+  const void *payload; /* of COLLECT, SCAN, FOLD, row functions and clocks: valid until the next request */
   size_t payload_size;
-  enum pwi_effect effect; /* the change for the members of the chain; NONE also for a duplicate */
-  uint64_t tick;          /* TICK: the tick of the sender now */
+  enum pwi_effect effect;              /* the change for the members of the chain; NONE also for a duplicate */
+  uint64_t tick;                       /* TICK: the tick of the sender now */
+  const struct pwi_run_result *result; /* of a row function that ran now, for the members of the chain; NULL: none.
+                                          Valid until the next request */
 };
 
 /* Executes a request. `values` has room for the bytes that pwi_shard_answer_bytes returned, and need not be
@@ -302,6 +306,7 @@ struct pwi_change {
   size_t state_bytes;
   const struct pwi_stamp *stamps; /* of an aggregate: its other senders, besides the request's */
   size_t stamp_count;
+  const struct pwi_run_result *result; /* of a row function; NULL: none */
 };
 
 /* Applies a change of the head to the keys of the claim on `positions`, which must be wholly held or staged.

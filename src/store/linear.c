@@ -36,7 +36,7 @@ CHANGE(u64, uint64_t)
 
 void pwi_linear_change(enum pwi_linear kind, enum pwi_scalar type, double scalar, const void *x, void *y,
                        size_t count) {
-  assert(pwi_linear_takes(kind, type, scalar));
+  assert(pwi_linear_takes(kind, type, scalar) && !pwi_linear_runs(kind));
   if (kind == PWI_LINEAR_COPY) {
     if (x != y) memcpy(y, x, count * pwi_scalar_size(type));
     return;

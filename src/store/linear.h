@@ -27,19 +27,30 @@ enum pwi_linear {
   PWI_LINEAR_SQUARES = 7, /* the sum of x x */
   PWI_LINEAR_MOST = 8,    /* the highest |x|; NaN if any x is NaN */
   PWI_LINEAR_COUNT = 9,   /* the number of x that are not zero */
+
+  /* A row function changes y, and reads x (store/functions/rows.h). */
+  PWI_LINEAR_RUN = 10,
+  PWI_LINEAR_RUN_WITH = 11,
 };
 
-static inline bool pwi_linear_is_known(unsigned kind) { return kind >= PWI_LINEAR_FILL && kind <= PWI_LINEAR_COUNT; }
+static inline bool pwi_linear_is_known(unsigned kind) { return kind >= PWI_LINEAR_FILL && kind <= PWI_LINEAR_RUN_WITH; }
+
+/* True for operations that run a row function. */
+static inline bool pwi_linear_runs(enum pwi_linear kind) {
+  return kind == PWI_LINEAR_RUN || kind == PWI_LINEAR_RUN_WITH;
+}
 
 /* True for operations that change nothing. */
-static inline bool pwi_linear_folds(enum pwi_linear kind) { return kind >= PWI_LINEAR_DOT; }
+static inline bool pwi_linear_folds(enum pwi_linear kind) { return kind >= PWI_LINEAR_DOT && kind <= PWI_LINEAR_COUNT; }
 
 /* True for operations that support a single column. */
-static inline bool pwi_linear_has_column(enum pwi_linear kind) { return kind >= PWI_LINEAR_ABS; }
+static inline bool pwi_linear_has_column(enum pwi_linear kind) {
+  return kind >= PWI_LINEAR_ABS && kind <= PWI_LINEAR_COUNT;
+}
 
 /* True for operations on two vectors. */
 static inline bool pwi_linear_has_other(enum pwi_linear kind) {
-  return kind == PWI_LINEAR_AXPY || kind == PWI_LINEAR_COPY || kind == PWI_LINEAR_DOT;
+  return kind == PWI_LINEAR_AXPY || kind == PWI_LINEAR_COPY || kind == PWI_LINEAR_DOT || kind == PWI_LINEAR_RUN_WITH;
 }
 
 /* True for operations with a scalar. */

@@ -62,6 +62,9 @@ enum pwi_hello_role {
 /* Aggregates of relays: a server takes them, and a relay passes them on. */
 #define PWI_FEATURE_RELAYS UINT64_C(0x1000)
 
+/* Row functions (pawl_vector_run). */
+#define PWI_FEATURE_ROW_FUNCTIONS UINT64_C(0x4000)
+
 struct pwi_hello {
   uint8_t lowest; /* versions; 0 < lowest <= highest */
   uint8_t highest;

@@ -1,6 +1,8 @@
 /* Server functions through a whole cluster: built in, and from shared objects in a directory that its operator names. */
 #include "scene.h"
 
+#include <math.h>
+
 #include "api/session.h"
 
 #define KEYS 300
@@ -19,15 +21,16 @@ static int make_directory(void **state) {
   assert_non_null(mkdtemp(directory));
   link_object("examples/functions", "block_proximal");
   link_object("examples/functions", "countmin");
+  link_object("examples/functions", "winsorise");
   link_object("tests/functions", "slow");
   return setenv("PAWL_FUNCTIONS", directory, 1);
 }
 
 static int remove_directory(void **state) {
-  const char *names[] = {"block_proximal", "countmin", "slow"};
+  const char *names[] = {"block_proximal", "countmin", "winsorise", "slow"};
   char path[4096];
   (void)state;
-  for (size_t i = 0; i < 3; i++) {
+  for (size_t i = 0; i < 4; i++) {
     snprintf(path, sizeof path, "%s/%s.so", directory, names[i]);
     unlink(path);
   }
@@ -191,6 +194,115 @@ static void test_a_function_that_nobody_has_is_named(void **state) {
   must(pawl_session_close(session, PATIENCE));
 }
 
+/* --- row functions -------------------------------------------------------------------------------------- */
+
+#define LONG 1200000 /* values: several slices on each server */
+
+static struct pawl_vector *plain(struct pawl_session *session, const char *name, uint64_t size) {
+  struct pawl_vector_options options;
+  struct pawl_vector *vector = NULL;
+  pawl_vector_options_init(&options);
+  options.type = PAWL_F64;
+  options.size = size;
+  must(pawl_vector_create(session, name, &options, PATIENCE, &vector));
+  return vector;
+}
+
+static pawl_status try_run(struct pawl_vector *vector, struct pawl_vector *other, struct pawl_range range,
+                           const char *function, double results[3]) {
+  struct pawl_task *task;
+  must(pawl_vector_run(vector, other, range, function, &task));
+  pawl_status status = pawl_task_wait(task, PATIENCE);
+  assert_int_equal(pawl_task_results(task, results, 3), status ? 0 : 3);
+  pawl_task_release(task);
+  return status;
+}
+
+static void test_a_users_row_function_changes_rows_and_returns_results(void **state) {
+  struct pawl_session *session = open_pair();
+  struct pawl_vector *x = plain(session, "a/x", KEYS), *spread = plain(session, "a/spread", KEYS);
+  double values[KEYS], found[KEYS], results[3], pulled = 0, norm = 0;
+  (void)state;
+  for (size_t i = 0; i < KEYS; i++) values[i] = (double)(i % 11) - 5;
+  push(x, pawl_at_range(0, KEYS), values);
+  must(pawl_vector_fill(spread, PAWL_ALL, 1.5, NULL));
+  must(try_run(x, spread, pawl_range_of(0, 200), "example_winsorise reach=2 p=2", results));
+  for (size_t i = 0; i < 200; i++) {
+    pulled += fabs(values[i]) > 3;
+    if (fabs(values[i]) > 3) values[i] = values[i] < 0 ? -3 : 3;
+    norm += values[i] * values[i];
+  }
+  assert_true(results[0] == pulled && results[1] == norm && results[2] == 3);
+  pull(x, pawl_at_range(0, KEYS), found);
+  assert_memory_equal(found, values, sizeof values);
+  must_fail(try_run(x, NULL, PAWL_ALL, "example_winsorise", results), PAWL_UNSUPPORTED, "a/x");
+  must_fail(try_run(x, NULL, PAWL_ALL, "example_unknown", results), PAWL_NOT_FOUND, "a/x");
+  must_fail(try_run(x, spread, PAWL_ALL, "example_winsorise p=99", results), PAWL_INVALID, "a/x");
+  must_fail(pawl_vector_run(x, NULL, PAWL_ALL, "clip low=3 high=2", NULL), PAWL_INVALID, "low is greater than high");
+  must_fail(pawl_vector_run(x, NULL, PAWL_ALL, " ", NULL), PAWL_INVALID, "name of a row function");
+  must_fail(pawl_vector_run(x, NULL, PAWL_ALL, NULL, NULL), PAWL_INVALID, "function is NULL");
+  must_fail(pawl_vector_run(NULL, NULL, PAWL_ALL, "clip", NULL), PAWL_INVALID, "vector");
+  must_fail(pawl_vector_run(x, NULL, pawl_range_of(0, KEYS + 1), "clip", NULL), PAWL_OUT_OF_SPAN, "a/x");
+  pull(x, pawl_at_range(0, KEYS), found);
+  assert_memory_equal(found, values, sizeof values);
+  must(pawl_session_close(session, PATIENCE));
+}
+
+/* Keys of mixed placement are those of the program; an empty range has no results. */
+static void test_keys_and_ranges_are_those_of_the_program(void **state) {
+  struct pawl_session *session = open_pair();
+  struct pawl_vector_options options;
+  struct pawl_vector *mixed = NULL, *ordered = plain(session, "a/ordered", 1000);
+  uint64_t keys[] = {3, 77, 900};
+  double zeros[3] = {0}, first[3], second[1000], results[3];
+  struct pawl_task *task;
+  (void)state;
+  pawl_vector_options_init(&options);
+  options.type = PAWL_F64;
+  options.placement = PAWL_PLACE_MIXED;
+  must(pawl_vector_create(session, "a/mixed", &options, PATIENCE, &mixed));
+  push(mixed, pawl_at_keys(keys, 3), zeros);
+  must(pawl_vector_run(mixed, NULL, PAWL_ALL, "noise seed=4", NULL));
+  must(pawl_vector_run(ordered, NULL, PAWL_ALL, "noise seed=4", NULL));
+  pull(mixed, pawl_at_keys(keys, 3), first);
+  pull(ordered, pawl_at_range(0, 1000), second);
+  for (size_t i = 0; i < 3; i++) assert_true(first[i] != 0 && first[i] == second[keys[i]]);
+  must(pawl_vector_run(ordered, NULL, pawl_range_of(9, 9), "clip", &task));
+  must(pawl_task_wait(task, PATIENCE));
+  assert_int_equal(pawl_task_results(task, results, 3), 0);
+  pawl_task_release(task);
+  must(pawl_session_close(session, PATIENCE));
+}
+
+/* Each run shrinks every value by one: a run too many, or a result that is counted twice, would show. */
+static void test_a_server_that_dies_in_between_runs_nothing_twice(void **state) {
+  struct pawl_session *session = open_pair();
+  struct pawl_vector *x = plain(session, "a/x", LONG);
+  struct pawl_task *tasks[20];
+  double results[3], most = 0;
+  pid_t servers[4];
+  (void)state;
+  must(pawl_vector_fill(x, PAWL_ALL, 100, NULL));
+  must(pawl_session_flush(session, PATIENCE));
+  assert_int_equal(find_children(getpid(), "--join", servers, 4), 2);
+  for (size_t round = 0; round < 20; round++) {
+    must(pawl_vector_run(x, NULL, PAWL_ALL, "proximal l1=1", &tasks[round]));
+    if (round == 7) {
+      await_copies(session);
+      assert_int_equal(kill(servers[0], SIGKILL), 0);
+    }
+  }
+  for (size_t round = 0; round < 20; round++) {
+    must(pawl_task_wait(tasks[round], PATIENCE));
+    assert_int_equal(pawl_task_results(tasks[round], results, 3), 3);
+    assert_true(results[0] == LONG && results[1] == (99.0 - (double)round) * LONG && results[2] == LONG);
+    pawl_task_release(tasks[round]);
+  }
+  must(pawl_vector_norm(x, PAWL_ALL, PAWL_NORM_MAX, PATIENCE, &most));
+  assert_true(most == 80);
+  must(pawl_session_close(session, PATIENCE));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_algorithm_3_from_outside_does_what_the_built_in_one_does),
@@ -199,6 +311,9 @@ int main(void) {
       cmocka_unit_test(test_a_function_that_takes_long_costs_no_heartbeat),
       cmocka_unit_test(test_a_function_may_expand_pushes_itself),
       cmocka_unit_test(test_a_function_that_nobody_has_is_named),
+      cmocka_unit_test(test_a_users_row_function_changes_rows_and_returns_results),
+      cmocka_unit_test(test_keys_and_ranges_are_those_of_the_program),
+      cmocka_unit_test(test_a_server_that_dies_in_between_runs_nothing_twice),
   };
   return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -8,8 +8,8 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 export LC_ALL=C
 
-# <pawl/function.h> declares a function that a program defines.
-find include/pawl -name '*.h' ! -name function.h -print0 | xargs -0 grep -hE '^PAWL_API' | grep -oE 'pawl_[a-z0-9_]+\(' | tr -d '(' | sort -u >"$folder/offered"
+# <pawl/function.h> and <pawl/row_function.h> declare functions that a program defines.
+find include/pawl -name '*.h' ! -name '*function.h' -print0 | xargs -0 grep -hE '^PAWL_API' | grep -oE 'pawl_[a-z0-9_]+\(' | tr -d '(' | sort -u >"$folder/offered"
 # A function's definition begins at the start of a line, and is no use of it. An init function is inline, and uses the
 # one with _sized.
 find apps src/cli bench python \( -name '*.[ch]' -o -name '*.py' \) ! -name '*_test.[ch]' ! -path '*/examples/*' -print0 |

@@ -155,6 +155,7 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(relayed_applied, "aggregates of relays applied")                                                                   \
   X(relays_refused, "pushes that relays or servers refused")                                                           \
   X(linear_calls, "calls of linear algebra")                                                                           \
+  X(runs, "calls of row functions on dense vectors")                                                                   \
   X(folds, "folds")                                                                                                    \
   X(calls, "calls between clients")                                                                                    \
   X(triggers, "pushes that waited for a group")                                                                        \

@@ -42,7 +42,9 @@ const struct pawl_server_function *pwi_function_named(const struct pwi_function_
 
 void pwi_function_set_fini(struct pwi_function_set *set) {
   for (size_t i = 0; i < set->count; i++) pwi_free(set->added[i]);
+  for (size_t i = 0; i < set->row_count; i++) pwi_free(set->rows[i]);
   pwi_free(set->added);
+  pwi_free(set->rows);
   *set = (struct pwi_function_set){0};
 }
 
@@ -103,20 +105,26 @@ static pawl_status check_parameters(const struct pawl_server_function *ours, str
 
 static bool is_nothing(struct pawl_function_shape shape) { return shape.times == 0 && shape.more == 0; }
 
-static pawl_status check_function(const struct pawl_server_function *ours, struct pwi_function_problem *problem) {
+pawl_status pwi_function_check_head(const struct pawl_server_function *ours, struct pwi_function_problem *problem) {
   if (!is_name(ours->name))
     return pwi_function_say(
         problem, PAWL_INVALID,
         "a function has an invalid name: expected lower-case letters, digits and '_', at most %d characters",
         PAWL_FUNCTION_NAME_MAX);
+  if (ours->types == 0 || (ours->types & ~(uint32_t)TYPES_KNOWN))
+    return pwi_function_say(problem, PAWL_INVALID, "function '%s' supports no type, or an unknown one", ours->name);
+  return check_parameters(ours, problem);
+}
+
+static pawl_status check_function(const struct pawl_server_function *ours, struct pwi_function_problem *problem) {
+  pawl_status status = pwi_function_check_head(ours, problem);
+  if (status) return status;
   if (!ours->apply) return pwi_function_say(problem, PAWL_INVALID, "function '%s' has no 'apply'", ours->name);
   if (ours->flags & ~(uint32_t)FLAGS_KNOWN)
     return pwi_function_say(problem, PAWL_UNSUPPORTED, "function '%s' has unknown flags", ours->name);
-  if (ours->types == 0 || (ours->types & ~(uint32_t)TYPES_KNOWN))
-    return pwi_function_say(problem, PAWL_INVALID, "function '%s' supports no type, or an unknown one", ours->name);
   if (is_nothing(ours->pushed) || is_nothing(ours->stored))
     return pwi_function_say(problem, PAWL_INVALID, "function '%s' has no pushed or no stored values", ours->name);
-  return check_parameters(ours, problem);
+  return PAWL_OK;
 }
 
 pawl_status pwi_function_set_add(struct pwi_function_set *set, const struct pawl_server_function *theirs,

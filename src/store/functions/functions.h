@@ -65,10 +65,14 @@ bool pwi_function_takes_reals(uint32_t number);
 /* The number of a built-in function; false for others. */
 bool pwi_function_number(const struct pawl_server_function *function, uint32_t *number_out);
 
+struct pawl_row_function;
+
 /* A set of additional functions. A struct of zeros is an empty set. */
 struct pwi_function_set {
   struct pawl_server_function **added;
   size_t count, room;
+  struct pawl_row_function **rows; /* store/functions/rows.h */
+  size_t row_count, row_room;
 };
 
 void pwi_function_set_fini(struct pwi_function_set *set);
@@ -127,6 +131,17 @@ PAWL_MUST_USE pawl_status pwi_rule_shape(const struct pwi_rule *rule, enum pwi_s
                                          struct pwi_rule_shape *shape_out);
 
 /* --- inside the module ---------------------------------------------------------------------------------- */
+
+#define PWI_RULE_BLANKS " \t"
+
+/* Parses the parameters of a function, which is all of a rule but its name. PAWL_INVALID. */
+PAWL_MUST_USE pawl_status pwi_rule_parse_parameters(const struct pawl_server_function *function, const char *text,
+                                                    struct pwi_rule *rule_out,
+                                                    struct pwi_function_problem *problem_out);
+
+/* Checks name, types and parameters of a user's function. PAWL_INVALID. */
+PAWL_MUST_USE pawl_status pwi_function_check_head(const struct pawl_server_function *function,
+                                                  struct pwi_function_problem *problem_out);
 
 /* Writes the message and returns `status`. */
 pawl_status pwi_function_say(struct pwi_function_problem *problem, pawl_status status, const char *format, ...)

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLANKS " \t"
-
 /* --- what is wrong -------------------------------------------------------------------------------------- */
 
 pawl_status pwi_function_say(struct pwi_function_problem *problem, pawl_status status, const char *format, ...) {
@@ -163,19 +161,34 @@ static pawl_status read_function(const struct pwi_function_set *set, const char 
   return PAWL_OK;
 }
 
+static pawl_status read_parameters(const char *text, struct pwi_rule *rule, struct pwi_function_problem *problem) {
+  uint32_t given = 0;
+  for (;;) {
+    text += strspn(text, PWI_RULE_BLANKS);
+    size_t length = strcspn(text, PWI_RULE_BLANKS);
+    if (length == 0) return pwi_rule_check(rule, problem);
+    pawl_status status = read_parameter(text, length, rule, &given, problem);
+    if (status != PAWL_OK) return status;
+    text += length;
+  }
+}
+
 static pawl_status read_rule(const struct pwi_function_set *set, const char *text, struct pwi_rule *rule,
                              struct pwi_function_problem *problem) {
-  uint32_t given = 0;
-  text += strspn(text, BLANKS);
-  size_t length = strcspn(text, BLANKS);
+  text += strspn(text, PWI_RULE_BLANKS);
+  size_t length = strcspn(text, PWI_RULE_BLANKS);
   pawl_status status = read_function(set, text, length, rule, problem);
-  while (status == PAWL_OK) {
-    text += length;
-    text += strspn(text, BLANKS);
-    length = strcspn(text, BLANKS);
-    if (length == 0) return pwi_rule_check(rule, problem);
-    status = read_parameter(text, length, rule, &given, problem);
-  }
+  return status == PAWL_OK ? read_parameters(text + length, rule, problem) : status;
+}
+
+pawl_status pwi_rule_parse_parameters(const struct pawl_server_function *function, const char *text,
+                                      struct pwi_rule *rule_out, struct pwi_function_problem *problem_out) {
+  struct pwi_rule rule;
+  pwi_rule_init(&rule, function);
+  struct plain_locale locale = enter_locale();
+  pawl_status status = read_parameters(text, &rule, problem_out);
+  leave_locale(locale);
+  if (status == PAWL_OK) *rule_out = rule;
   return status;
 }
 

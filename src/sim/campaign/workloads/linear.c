@@ -1,9 +1,9 @@
-/* A session that calls linear algebra on four vectors that only it changes: fill, scale, axpy, copy, dot products and
- * norms, between pushes, several calls at a time.
+/* A session that calls linear algebra on four vectors that only it changes: fill, scale, axpy, copy, row functions, dot
+ * products and norms, between pushes, several calls at a time.
  *
  * Changes take effect once, in the order of calls, also between two vectors. So the model is four arrays on which the
  * same calls are made when they begin. A dot product or norm sees all earlier calls; it is compared if no change was
- * called before its answer. Values are integers, so there is no rounding. Faults do not kill the session, because the
+ * called before its answer. The results of a row function are those of its only run, so they are always compared. Values are integers, so there is no rounding. Faults do not kill the session, because the
  * order of calls that are under way would then be unknown. */
 #include <stddef.h>
 #include <stdio.h>
@@ -26,7 +26,8 @@ struct linear;
 struct linear_step {
   struct pwi_task task;
   struct linear *linear;
-  bool is_busy, is_fold, is_exact;
+  bool is_busy, is_fold, is_exact, is_run;
+  double low_bits, least;
   uint64_t changes; /* number of changes before it */
   double wanted;
   int64_t pushed[LENGTH];
@@ -44,13 +45,24 @@ struct linear {
 
 static bool is_sparse(size_t vector) { return vector >= OPERANDS / 2; }
 
+static void check_results(const struct linear_step *call) {
+  const struct pwi_task *task = &call->task;
+  bool is_right = task->result_count == 2 && task->results[0] == call->low_bits && task->results[1] == call->least;
+  if (!is_right)
+    CAMPAIGN_FAIL(call->linear->workload.campaign,
+                  "a row function has %u results, %.17g and %.17g, not %.17g and %.17g", task->result_count,
+                  task->results[0], task->results[1], call->low_bits, call->least);
+}
+
 static void finished(struct pwi_task *task) {
   struct linear_step *call = (struct linear_step *)((char *)task - offsetof(struct linear_step, task));
   struct linear *linear = call->linear;
   struct campaign *campaign = linear->workload.campaign;
   call->is_busy = false;
   if (task->status) CAMPAIGN_FAIL(campaign, "a call of linear algebra failed: %s", pawl_status_name(task->status));
+  if (call->is_run && !task->status) check_results(call);
   campaign->figures.linear_calls += !call->is_fold;
+  campaign->figures.runs += call->is_run;
   campaign->figures.folds += call->is_fold;
   if (call->is_fold && call->is_exact && call->changes == linear->changes && task->folded != call->wanted)
     CAMPAIGN_FAIL(campaign, "a fold is %.17g, not %.17g", task->folded, call->wanted);
@@ -117,6 +129,28 @@ static pawl_status change(struct linear *linear, struct linear_step *call, size_
                            pwi_linear_has_other(kind) ? linear->flows[x] : NULL, kind, (double)factor, range);
 }
 
+/* A sparse vector has a row where it or the other one was ever pushed; rows that are zero may be missing. So only
+ * dense vectors have results that the model knows. */
+static pawl_status run(struct linear *linear, struct linear_step *call, size_t y, size_t x) {
+  struct pwi_random *random = linear->client.random;
+  struct pawl_range range = draw_range(random);
+  int add = is_sparse(y) ? 0 : (int)pwi_random_below(random, 201) - 100;
+  char function[32];
+  snprintf(function, sizeof function, "sim_run add=%d", add);
+  call->is_run = !is_sparse(y);
+  call->low_bits = 0;
+  call->least = (double)linear->model[y][range.begin];
+  for (uint64_t key = range.begin; key < range.end; key++) {
+    uint64_t before = (uint64_t)linear->model[y][key], other = x == y ? 2 * before : (uint64_t)linear->model[x][key];
+    call->low_bits += (double)(before & 1023);
+    if ((double)(int64_t)before < call->least) call->least = (double)(int64_t)before;
+    linear->model[y][key] = (int64_t)(before + other + (uint64_t)(int64_t)add);
+  }
+  linear->changes++;
+  return pwi_client_run(linear->client.client, &call->task, linear->flows[y], x == y ? NULL : linear->flows[x],
+                        function, range);
+}
+
 static pawl_status fold(struct linear *linear, struct linear_step *call, size_t x, size_t y) {
   static const enum pwi_linear kinds[] = {PWI_LINEAR_DOT,     PWI_LINEAR_DOT,  PWI_LINEAR_ABS,
                                           PWI_LINEAR_SQUARES, PWI_LINEAR_MOST, PWI_LINEAR_COUNT};
@@ -135,10 +169,11 @@ static void call_something(struct linear *linear, struct linear_step *call) {
                                           PWI_LINEAR_AXPY, PWI_LINEAR_AXPY, PWI_LINEAR_COPY};
   struct pwi_random *random = linear->client.random;
   size_t y = (size_t)pwi_random_below(random, OPERANDS), x = y ^ (size_t)pwi_random_below(random, 2);
-  uint64_t way = pwi_random_below(random, 10);
+  uint64_t way = pwi_random_below(random, 12);
   enum pwi_linear kind = kinds[way % 6];
   *call = (struct linear_step){.linear = linear, .is_busy = true, .task.finished = finished};
-  pawl_status status = way >= 8                                                ? fold(linear, call, x, y)
+  pawl_status status = way >= 10                                               ? run(linear, call, y, x)
+                       : way >= 8                                              ? fold(linear, call, x, y)
                        : way >= 6 || (is_sparse(y) && kind == PWI_LINEAR_FILL) ? push_rows(linear, call, y)
                                                                                : change(linear, call, y, x, kind);
   if (status)
