@@ -11,7 +11,7 @@ enum { PREFIX_AS_IT_IS, PREFIX_REPAIRED, FRAME_ROUND_TRIP, OPENING_AS_IT_IS, OPE
 
 #define PLANE_MAX 4096
 
-static bool is_kind(unsigned kind) { return kind >= PWI_FRAME_HELLO && kind <= PWI_FRAME_FENCED; }
+static bool is_kind(unsigned kind) { return kind >= PWI_FRAME_HELLO && kind <= PWI_FRAME_HOLD; }
 
 /* The rules of frame.h, written a second time. */
 static uint64_t largest(unsigned kind, uint64_t body_max) {

@@ -85,6 +85,10 @@ pawl_status pwi_net_send(struct pwi_net *net, struct pwi_link link, const struct
   return net->ops->send(net, link, send, body_size);
 }
 
+pawl_status pwi_net_hold(struct pwi_net *net, struct pwi_link link, bool hold) {
+  return net->ops->hold ? net->ops->hold(net, link, hold) : PAWL_UNSUPPORTED;
+}
+
 pawl_status pwi_net_region_open(struct pwi_net *net, size_t size, struct pwi_region **region_out) {
   if (size == 0) return PAWL_INVALID;
   return net->ops->region_open(net, size, region_out);

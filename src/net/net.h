@@ -63,6 +63,18 @@
  * would exceed a limit returns PAWL_QUEUE_FULL and changes nothing; `writable` is called once the queue is
  * half empty.
  *
+ * The messages of the data lane and one-sided operations do not use up the room of the link lane: a full data
+ * lane leaves it open.
+ *
+ * HOLD. A role can hold the data lane of a link (pwi_net_hold). The net of the peer then keeps the messages
+ * of its data lane in its queue, in order, and tells its actor by `held`. Messages that were already on their
+ * way, and the one that is arriving, may still be delivered. Once the peer has answered over the link lane a
+ * message that was sent after the hold, no message of the data lane begins before the hold ends. The link
+ * lane, heartbeats and one-sided operations go on, except that a notification may wait for the end of the
+ * hold; a held peer is not silent. A hold concerns one direction: this side sends as before. It ends with
+ * pwi_net_hold, with the link, and when the peer closes the link gracefully: then all that it has queued is
+ * delivered first.
+ *
  * INBOUND MEMORY. Arrived bytes of bodies that are received into memory (not in pieces) are counted and
  * limited by `inbound_bytes`. A link beyond the limit is not read until other bodies have ended. One body at
  * a time may exceed the limit, so that there is always progress. While a link waits for memory, an accepted
@@ -218,6 +230,9 @@ struct pwi_actor {
   /* The queue has room again after PAWL_QUEUE_FULL. */
   void (*writable)(void *self, struct pwi_link link);
 
+  /* The peer holds the data lane of this side, or has ended the hold: see HOLD. */
+  void (*held)(void *self, struct pwi_link link, bool is_held);
+
   /* A timer has expired. */
   void (*timer)(void *self, struct pwi_timer timer, uint64_t cookie);
 
@@ -306,6 +321,10 @@ struct pwi_send {
 
 /* Queues a message. PAWL_QUEUE_FULL, PAWL_TOO_LARGE, PAWL_NOT_FOUND, PAWL_INVALID, PAWL_NO_MEMORY. */
 pawl_status pwi_net_send(struct pwi_net *net, struct pwi_link link, const struct pwi_send *send);
+
+/* Holds the data lane of the peer, or ends the hold: see HOLD. Nothing happens if it is so already.
+ * PAWL_UNSUPPORTED: the net of the peer is of a version that knows no holds. PAWL_NOT_FOUND, PAWL_NO_MEMORY. */
+pawl_status pwi_net_hold(struct pwi_net *net, struct pwi_link link, bool hold);
 
 /* Allocates zeroed memory that can be shared with peers. Large regions request huge pages. PAWL_NO_MEMORY,
  * PAWL_NODE_LIMIT. */

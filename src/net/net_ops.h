@@ -20,6 +20,7 @@ struct pwi_net_ops {
   pawl_status (*connect)(struct pwi_net *net, const char *address, struct pwi_link *link_out);
   void (*close)(struct pwi_net *net, struct pwi_link link, pawl_status why);
   pawl_status (*send)(struct pwi_net *net, struct pwi_link link, const struct pwi_send *send, size_t body_size);
+  pawl_status (*hold)(struct pwi_net *net, struct pwi_link link, bool hold); /* NULL: PAWL_UNSUPPORTED */
   bool sends_at_once; /* `send` deals with spare memory itself, because it may not need it */
   pawl_status (*region_open)(struct pwi_net *net, size_t size, struct pwi_region **region_out);
   void (*region_close)(struct pwi_net *net, struct pwi_region *region);

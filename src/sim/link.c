@@ -152,6 +152,8 @@ void pwi_sim_net_close(struct pwi_net *base, struct pwi_link link, pawl_status w
   }
   end->state = END_CLOSING;
   pwi_sim_schedule_end(net->sim, now + net->net.limits.linger_ns, EVENT_LINGER_LIMIT, end, false);
+  pwi_sim_lane_schedule(end, PWI_LANE_DATA, now); /* holds of both sides end */
+  pwi_sim_lane_schedule(end->peer, PWI_LANE_DATA, now);
   pwi_sim_close_if_drained(end);
 }
 

@@ -184,6 +184,7 @@ static const struct pwi_net_ops ops = {
     .connect = pwi_sim_net_connect,
     .close = pwi_sim_net_close,
     .send = pwi_sim_net_send,
+    .hold = pwi_sim_net_hold,
     .region_open = pwi_sim_net_region_open,
     .region_close = pwi_sim_net_region_close,
     .region_share = pwi_sim_net_region_share,

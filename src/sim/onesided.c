@@ -12,7 +12,7 @@ static pawl_status begin(struct pwi_net *net, struct pwi_link link, struct pwi_r
   const struct sim_remote *remote = pwi_sim_remote_find(end, handle);
   if (!remote) return PAWL_INVALID;
   if (pwi_sim_reserve(end->node->sim, 4)) return PAWL_NO_MEMORY;
-  if (!pwi_sim_queue_has_room(end, size + PWI_NET_HEAD_SIZE)) return PAWL_QUEUE_FULL;
+  if (!pwi_sim_queue_has_room(end, PWI_LANE_DATA, size + PWI_NET_HEAD_SIZE)) return PAWL_QUEUE_FULL;
   *end_out = end;
   *remote_out = remote;
   return PAWL_OK;
@@ -55,7 +55,7 @@ pawl_status pwi_sim_net_fence(struct pwi_net *base, struct pwi_link link, uint64
   struct sim_end *end = pwi_sim_end_find(net, link);
   if (!end || end->state != END_UP) return PAWL_NOT_FOUND;
   if (pwi_sim_reserve(net->sim, 4)) return PAWL_NO_MEMORY;
-  if (!pwi_sim_queue_has_room(end, PWI_NET_HEAD_SIZE)) return PAWL_QUEUE_FULL;
+  if (!pwi_sim_queue_has_room(end, PWI_LANE_DATA, PWI_NET_HEAD_SIZE)) return PAWL_QUEUE_FULL;
   struct sim_message *message = pwi_sim_message_new(net->sim, 0, false);
   if (!message) return PAWL_NO_MEMORY;
   message->kind = MESSAGE_FENCE;

@@ -216,6 +216,7 @@ void pwi_sim_act_deliver(struct pwi_sim *sim, struct sim_event *event) {
   struct sim_lane *lane = &sender->out[event->lane];
   lane->scheduled = false;
   if ((end->state != END_UP && end->state != END_CLOSING) || !lane->head) return;
+  if (pwi_sim_lane_is_held(sender, event->lane)) return; /* the end of the hold schedules it again */
   if (is_late(sim, sender, event->lane)) return;
   end->last_heard = sim->now;
   pwi_sim_trace(sim, event, lane->head->size, body_hash(sim, lane->head));

@@ -6,33 +6,51 @@
 
 /* --- the queue ------------------------------------------------------------------------------------------ */
 
-bool pwi_sim_queue_has_room(struct sim_end *end, size_t bytes) {
+/* The queue of the link lane is its own; to that of the data lane everything belongs. */
+static size_t count_of(const struct sim_end *end, enum pwi_lane lane) {
+  return end->queued_count[PWI_LANE_LINK] + (lane == PWI_LANE_DATA ? end->queued_count[PWI_LANE_DATA] : 0);
+}
+
+static size_t bytes_of(const struct sim_end *end, enum pwi_lane lane) {
+  return end->queued_bytes[PWI_LANE_LINK] + (lane == PWI_LANE_DATA ? end->queued_bytes[PWI_LANE_DATA] : 0);
+}
+
+bool pwi_sim_queue_has_room(struct sim_end *end, enum pwi_lane lane, size_t bytes) {
   const struct pwi_net_limits *limits = &end->node->limits;
-  bool fits =
-      end->queued_count == 0 || (bytes <= limits->queue_bytes && end->queued_bytes <= limits->queue_bytes - bytes);
-  if (fits && end->queued_count < limits->queue_count) return true;
-  end->wants_room = true;
+  size_t count = count_of(end, lane), queued = bytes_of(end, lane);
+  bool fits = count == 0 || (bytes <= limits->queue_bytes && queued <= limits->queue_bytes - bytes);
+  if (fits && count < limits->queue_count) return true;
+  end->wants_room[lane] = true;
   return false;
 }
 
 static size_t weight(const struct sim_message *message) { return message->size + PWI_NET_HEAD_SIZE; }
 
+static enum pwi_lane queue_of(const struct sim_message *message) {
+  return message->is_of_link ? PWI_LANE_LINK : PWI_LANE_DATA;
+}
+
 void pwi_sim_queue_enter(struct sim_end *end, struct sim_message *message) {
   message->queued = true;
-  end->queued_bytes += weight(message);
-  end->queued_count++;
+  end->queued_bytes[queue_of(message)] += weight(message);
+  end->queued_count[queue_of(message)]++;
+}
+
+static bool has_room_again(struct sim_end *end, enum pwi_lane lane) {
+  const struct pwi_net_limits *limits = &end->node->limits;
+  if (!end->wants_room[lane] || end->state != END_UP) return false;
+  if (bytes_of(end, lane) > limits->queue_bytes / 2 || count_of(end, lane) > limits->queue_count / 2) return false;
+  end->wants_room[lane] = false;
+  return true;
 }
 
 void pwi_sim_queue_leave(struct sim_end *end, struct sim_message *message) {
   if (!message->queued) return;
   message->queued = false;
-  end->queued_bytes -= weight(message);
-  end->queued_count--;
-  const struct pwi_net_limits *limits = &end->node->limits;
-  if (!end->wants_room || end->state != END_UP) return;
-  if (end->queued_bytes > limits->queue_bytes / 2 || end->queued_count > limits->queue_count / 2) return;
-  end->wants_room = false;
-  pwi_sim_schedule_end(end->node->sim, end->node->sim->now, EVENT_WRITABLE, end, false);
+  end->queued_bytes[queue_of(message)] -= weight(message);
+  end->queued_count[queue_of(message)]--;
+  bool link = has_room_again(end, PWI_LANE_LINK), data = has_room_again(end, PWI_LANE_DATA);
+  if (link || data) pwi_sim_schedule_end(end->node->sim, end->node->sim->now, EVENT_WRITABLE, end, false);
 }
 
 void pwi_sim_act_writable(struct pwi_sim *sim, struct sim_event *event) {
@@ -108,7 +126,7 @@ void pwi_sim_lane_schedule(struct sim_end *sender, unsigned index, int64_t time)
   struct sim_end *to = sender->peer;
   if (!lane->head || lane->scheduled || to->state == END_GONE) return;
   if (lane->head->arrives == PWI_SIM_UNKNOWN) {
-    if (!lane->flows) pwi_sim_flow_lane(sender->node->sim, sender, index);
+    if (!lane->flows && !pwi_sim_lane_is_held(sender, index)) pwi_sim_flow_lane(sender->node->sim, sender, index);
     return;
   }
   if (time < lane->head->arrives) time = lane->head->arrives;
@@ -136,6 +154,7 @@ void pwi_sim_ship(struct sim_end *end, unsigned index, struct sim_message *messa
   if (message->arrives < lane->floor) message->arrives = lane->floor;
   if (message->arrives != PWI_SIM_UNKNOWN) lane->floor = message->arrives;
   message->travelling = true;
+  message->is_of_link = index == PWI_LANE_LINK;
   if (sim->config.prints)
     lane->sent = pwi_hash(message->head, PWI_NET_HEAD_SIZE, pwi_sim_message_hash(message) ^ pwi_mix64(lane->sent));
   pwi_sim_queue_enter(end, message);
@@ -182,7 +201,7 @@ pawl_status pwi_sim_net_send(struct pwi_net *base, struct pwi_link link, const s
   if (!end || end->state != END_UP) return PAWL_NOT_FOUND;
   if (send->lane != PWI_LANE_LINK && send->lane != PWI_LANE_DATA) return PAWL_INVALID;
   if (pwi_sim_reserve(net->sim, 4)) return PAWL_NO_MEMORY;
-  if (!pwi_sim_queue_has_room(end, body_size + PWI_NET_HEAD_SIZE)) return PAWL_QUEUE_FULL;
+  if (!pwi_sim_queue_has_room(end, send->lane, body_size + PWI_NET_HEAD_SIZE)) return PAWL_QUEUE_FULL;
   struct sim_message *message = pwi_sim_message_new(net->sim, body_size, body_size > PWI_NET_COPY_MAX);
   if (!message) return PAWL_NO_MEMORY;
   memcpy(message->head, send->head, PWI_NET_HEAD_SIZE);
@@ -196,4 +215,40 @@ pawl_status pwi_sim_net_send(struct pwi_net *base, struct pwi_link link, const s
   net->net.counts.bytes_sent += body_size + PWI_NET_HEAD_SIZE;
   pwi_sim_ship(end, send->lane, message);
   return PAWL_OK;
+}
+
+/* --- holds ---------------------------------------------------------------------------------------------- */
+
+bool pwi_sim_lane_is_held(const struct sim_end *sender, unsigned index) {
+  const struct sim_end *to = sender->peer;
+  if (index != PWI_LANE_DATA || !to->holds || sender->out[index].begun) return false;
+  return sender->state == END_UP && to->state == END_UP && to->node->sim->now >= to->hold_from;
+}
+
+/* Messages may begin until the hold has reached the peer. */
+pawl_status pwi_sim_net_hold(struct pwi_net *base, struct pwi_link link, bool hold) {
+  struct sim_net *net = (struct sim_net *)(void *)base;
+  struct sim_end *end = pwi_sim_end_find(net, link);
+  if (!end || end->state != END_UP) return PAWL_NOT_FOUND;
+  if (end->holds == hold) return PAWL_OK;
+  struct pwi_sim *sim = net->sim;
+  if (pwi_sim_reserve(sim, 2)) return PAWL_NO_MEMORY;
+  struct sim_lane *lane = &end->out[PWI_LANE_LINK];
+  int64_t now = pwi_sim_node_time(end->node);
+  int64_t time = pwi_sim_arrival(sim, end, PWI_LANE_LINK, PWI_SIM_PACKET_SIGNAL, 0, 0, now);
+  if (time < lane->floor) time = lane->floor;
+  lane->floor = time;
+  end->holds = hold;
+  end->hold_from = sim->now + (int64_t)pwi_random_below(&sim->random, (uint64_t)(time - sim->now) + 1);
+  pwi_sim_schedule_end(sim, time, EVENT_HOLD, end->peer, true)->value = hold;
+  if (!hold) pwi_sim_lane_schedule(end->peer, PWI_LANE_DATA, time);
+  return PAWL_OK;
+}
+
+void pwi_sim_act_hold(struct pwi_sim *sim, struct sim_event *event) {
+  struct sim_end *end = event->end;
+  if (end->state != END_UP) return;
+  pwi_sim_trace(sim, event, 0, event->value);
+  struct pwi_net *net = &end->net->net;
+  if (net->actor->held) net->actor->held(net->self, (struct pwi_link){end->id}, event->value != 0);
 }

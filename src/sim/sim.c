@@ -226,6 +226,7 @@ static void act(struct pwi_sim *sim, struct sim_event *event) {
       [EVENT_RESTART] = pwi_sim_act_restart,
       [EVENT_RESUME] = pwi_sim_act_resume,
       [EVENT_FLOW] = pwi_sim_act_flow,
+      [EVENT_HOLD] = pwi_sim_act_hold,
   };
   if (event->kind == EVENT_CALL) {
     pwi_sim_trace(sim, event, 0, 0);

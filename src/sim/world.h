@@ -43,7 +43,8 @@
   X(RESUME, "resume")                                                                                                  \
   X(KILL, "kill")                                                                                                      \
   X(RESTART, "restart")                                                                                                \
-  X(FLOW, "flow") /* a flow of the fabric has arrived */
+  X(FLOW, "flow") /* a flow of the fabric has arrived */                                                               \
+  X(HOLD, "hold") /* the peer holds the data lane, or ends the hold */
 
 enum sim_event_kind {
 #define PWI_SIM_EVENT_ENUM(name, text) EVENT_##name,
@@ -99,6 +100,7 @@ struct sim_message {
   bool travelling;    /* in a lane, or an unfinished get */
   bool unfinished;    /* `done` is still to come */
   bool queued;        /* counts against the sender's queue */
+  bool is_of_link;    /* of the link lane */
   bool early;         /* `done` does not wait for delivery; counts against socket_bytes */
   bool borrowed;      /* the body is the caller's memory */
   bool cancelled;     /* its region was closed */
@@ -152,15 +154,18 @@ struct sim_end {
   uint64_t id;                    /* for the actor */
   enum sim_end_state state;
   bool accepted;
-  bool heard;      /* the peer can be heard */
-  bool wants_room; /* a call returned PAWL_QUEUE_FULL */
+  bool heard;         /* the peer can be heard */
+  bool wants_room[2]; /* a call for this lane returned PAWL_QUEUE_FULL */
+  bool holds;         /* the data lane of the peer */
+  int64_t hold_from;  /* from when on its messages do not begin */
   bool fin_sent;
   uint32_t silence_count; /* identifies stale SILENCE events */
   int64_t last_heard;
   pawl_status why; /* the argument of pwi_net_close */
   struct sim_lane out[PWI_SIM_LANES];
   struct sim_message *unfinished, *unfinished_tail;
-  size_t queued_bytes, queued_count, socket_bytes;
+  size_t queued_bytes[2], queued_count[2]; /* by lane; one-sided operations belong to the data lane */
+  size_t socket_bytes;
   struct sim_queue held; /* events that wait at a cut */
   bool releasing;        /* a RELEASE is scheduled */
   struct sim_remote *remotes;
@@ -456,7 +461,7 @@ uint64_t pwi_sim_body_region(const struct sim_net *net, const struct iovec *part
 /* --- send.c: sending ------------------------------------------------------------------------------------ */
 
 pawl_status pwi_sim_net_send(struct pwi_net *net, struct pwi_link link, const struct pwi_send *send, size_t body_size);
-bool pwi_sim_queue_has_room(struct sim_end *end, size_t bytes);
+bool pwi_sim_queue_has_room(struct sim_end *end, enum pwi_lane lane, size_t bytes);
 /* Puts a message into the lane, counts it, and schedules its delivery and its `done`. */
 void pwi_sim_ship(struct sim_end *end, unsigned lane, struct sim_message *message);
 /* Schedules the arrival of the lane's head, not before `time`. */
@@ -470,6 +475,10 @@ void pwi_sim_owe_done(struct sim_end *end, struct sim_message *message);
 void pwi_sim_finish(struct sim_end *end, struct sim_message *message, pawl_status status);
 void pwi_sim_act_done(struct pwi_sim *sim, struct sim_event *event);
 void pwi_sim_act_writable(struct pwi_sim *sim, struct sim_event *event);
+pawl_status pwi_sim_net_hold(struct pwi_net *net, struct pwi_link link, bool hold);
+/* True if the receiver holds the lane, and its head must not begin now. */
+bool pwi_sim_lane_is_held(const struct sim_end *sender, unsigned lane);
+void pwi_sim_act_hold(struct pwi_sim *sim, struct sim_event *event);
 
 /* --- receive.c: receiving ------------------------------------------------------------------------------- */
 

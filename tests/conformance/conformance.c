@@ -50,6 +50,7 @@ int main(int argc, char **argv) {
   failed += suite_timers();
   failed += suite_limits();
   failed += suite_closing();
+  failed += suite_holds();
   failed += suite_memory();
   return failed ? 1 : 0;
 }

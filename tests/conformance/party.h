@@ -60,6 +60,8 @@ struct party_link {
   uint64_t done, failed;
   uint64_t notifications, last_notified;
   uint64_t writables;
+  bool is_held;
+  uint64_t holds; /* that have begun */
   char wrong[96]; /* a byte of a body that was not as it should be, see party_wrong; "" */
 };
 
@@ -80,6 +82,7 @@ enum party_event {
   PARTY_ON_DONE,     /* value: the cookie */
   PARTY_ON_NOTIFIED, /* value: what was notified */
   PARTY_ON_WRITABLE,
+  PARTY_ON_HELD,  /* value: whether it is */
   PARTY_ON_TIMER, /* value: the timer's cookie */
   PARTY_ON_WOKEN,
 };

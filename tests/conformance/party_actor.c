@@ -342,6 +342,18 @@ static void on_writable(void *self, struct pwi_link link) {
   leave(party);
 }
 
+static void on_held(void *self, struct pwi_link link, bool is_held) {
+  struct party *party = enter(self, "held");
+  struct party_link *entry = find_up(party, link, "held");
+  if (entry) {
+    if (entry->is_held == is_held) party_fault(party, "held said nothing new");
+    entry->is_held = is_held;
+    entry->holds += is_held;
+    hook(party, PARTY_ON_HELD, entry, is_held);
+  }
+  leave(party);
+}
+
 static void on_timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   struct party *party = enter(self, "timer");
   if (timer.id == 0) party_fault(party, "a timer has the number 0");
@@ -369,6 +381,7 @@ const struct pwi_actor party_actor = {
     .done = on_done,
     .notified = on_notified,
     .writable = on_writable,
+    .held = on_held,
     .timer = on_timer,
     .woken = on_woken,
 };

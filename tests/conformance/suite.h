@@ -13,6 +13,7 @@ int suite_broken(void);
 int suite_timers(void);
 int suite_limits(void);
 int suite_closing(void);
+int suite_holds(void);
 int suite_memory(void);
 
 #endif

@@ -25,7 +25,7 @@ size_t pwi_frame_fields(enum pwi_frame_kind kind) {
   return 0;
 }
 
-static bool is_known(uint8_t kind) { return kind >= PWI_FRAME_HELLO && kind <= PWI_FRAME_FENCED; }
+static bool is_known(uint8_t kind) { return kind >= PWI_FRAME_HELLO && kind <= PWI_FRAME_HOLD; }
 
 static uint32_t check_of(const uint8_t *prefix) {
   uint8_t bytes[12];
@@ -58,6 +58,7 @@ static uint64_t largest_body(enum pwi_frame_kind kind, uint64_t body_max) {
   case PWI_FRAME_GET:
   case PWI_FRAME_FENCE:
   case PWI_FRAME_FENCED:
+  case PWI_FRAME_HOLD:
     return 0;
   }
   return 0;

@@ -17,7 +17,9 @@
 
 #include <pawl/status.h>
 
-#define PWI_FRAME_VERSION 1
+#define PWI_FRAME_LOWEST 1 /* versions of the framing that this build speaks */
+#define PWI_FRAME_VERSION 2
+#define PWI_FRAME_HOLDS 2 /* the first version with HOLD */
 #define PWI_OPENING_SIZE 32
 #define PWI_CHALLENGE_SIZE 16
 #define PWI_FRAME_PREFIX 16
@@ -36,7 +38,8 @@
   X(GET, 7, 32)     /* region, offset, length, number of the request */                                                \
   X(GOT, 8, 16)     /* number of the request; body: data */                                                            \
   X(FENCE, 9, 16)   /* number of the request */                                                                        \
-  X(FENCED, 10, 16) /* number of the request */
+  X(FENCED, 10, 16) /* number of the request */                                                                        \
+  X(HOLD, 11, 16)   /* u32: 1 holds the data lane of the receiver, 0 ends that; 2 ends the hold of the receiver */
 
 enum pwi_frame_kind {
 #define PWI_FRAME_ENUM(name, number, fields) PWI_FRAME_##name = (number),

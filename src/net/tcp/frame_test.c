@@ -25,6 +25,7 @@ static const struct {
     {PWI_FRAME_GOT, 16, GIB},
     {PWI_FRAME_FENCE, 16, 0},
     {PWI_FRAME_FENCED, 16, 0},
+    {PWI_FRAME_HOLD, 16, 0},
 };
 
 static pawl_status read_written(enum pwi_frame_kind kind, uint64_t body_size, uint64_t body_max,
@@ -109,7 +110,7 @@ static void test_unknown_kinds_are_refused(void **state) {
   (void)state;
   struct pwi_frame frame;
   for (unsigned kind = 0; kind < 256; kind++) {
-    if (kind >= PWI_FRAME_HELLO && kind <= PWI_FRAME_FENCED) continue;
+    if (kind >= PWI_FRAME_HELLO && kind <= PWI_FRAME_HOLD) continue;
     assert_int_equal(read_written((enum pwi_frame_kind)kind, 0, GIB, &frame), PAWL_CORRUPT);
   }
 }
@@ -135,7 +136,7 @@ static void test_a_good_check_does_not_make_a_prefix_good(void **state) {
     memcpy(prefix, good, sizeof good);
     prefix[bit / 8] ^= (uint8_t)(1 << bit % 8);
     make_check(prefix);
-    bool is_kind = prefix[2] >= PWI_FRAME_HELLO && prefix[2] <= PWI_FRAME_FENCED;
+    bool is_kind = prefix[2] >= PWI_FRAME_HELLO && prefix[2] <= PWI_FRAME_HOLD;
     bool passes = bit / 8 == 2 && is_kind;
     pawl_status status = pwi_frame_read(prefix, GIB, &frame);
     assert_int_equal(status == PAWL_CORRUPT, !passes);

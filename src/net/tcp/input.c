@@ -102,6 +102,9 @@ static void end_body(struct tcp_link *link) {
   case PWI_FRAME_BYE:
     pwi_tcp_link_bye(link);
     break;
+  case PWI_FRAME_HOLD:
+    pwi_tcp_link_held(link);
+    break;
   case PWI_FRAME_PUT:
     pwi_tcp_put_ended(link);
     break;
@@ -139,7 +142,7 @@ static bool is_expected(const struct tcp_link *link, enum pwi_frame_kind kind) {
   case STAGE_PLANE:
     return kind == PWI_FRAME_PLANE || kind == PWI_FRAME_BYE || kind == PWI_FRAME_PING;
   case STAGE_UP:
-    return kind != PWI_FRAME_HELLO && !link->bye_came;
+    return kind != PWI_FRAME_HELLO && !link->bye_came && (kind != PWI_FRAME_HOLD || link->version >= PWI_FRAME_HOLDS);
   case STAGE_CLOSING:
   case STAGE_LEAVING:
     return !link->bye_came;
@@ -198,6 +201,7 @@ static bool begin_body(struct tcp_link *link, bool is_here) {
   case PWI_FRAME_GET:
   case PWI_FRAME_FENCE:
   case PWI_FRAME_FENCED:
+  case PWI_FRAME_HOLD:
     break;
   }
   return is_reading(link);

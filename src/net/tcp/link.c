@@ -53,6 +53,7 @@ pawl_status pwi_tcp_link_create(struct tcp_net *net, struct tcp_link **link_out)
   link->deadline = pwi_tcp_now() + net->base.limits.greet_ns;
   pwi_fifo_init(&link->segments, sizeof(struct segment));
   pwi_fifo_init(&link->questions, sizeof(struct tcp_question));
+  pwi_fifo_init(&link->parked, sizeof(struct pwi_parked *));
   *link_out = link;
   return PAWL_OK;
 }
@@ -71,6 +72,8 @@ void pwi_tcp_link_destroy(struct tcp_link *link) {
   pwi_incoming_fini(&link->plane_incoming, &net->base);
   pwi_fifo_fini(&link->segments);
   pwi_fifo_fini(&link->questions);
+  pwi_tcp_drop_parked(link, PAWL_CANCELLED);
+  pwi_fifo_fini(&link->parked);
   pwi_free(link->ring);
   pwi_free(link->small);
   pwi_free(link->fabric);
@@ -172,7 +175,8 @@ void pwi_tcp_link_connected(struct tcp_link *link) {
 
 static void send_opening(struct tcp_link *link) {
   uint8_t bytes[PWI_OPENING_SIZE];
-  link->ours.lowest = link->ours.highest = PWI_FRAME_VERSION;
+  link->ours.lowest = PWI_FRAME_LOWEST;
+  link->ours.highest = PWI_FRAME_VERSION;
   if (RAND_bytes(link->ours.challenge, PWI_CHALLENGE_SIZE) != 1) {
     pwi_tcp_link_fail(link, PAWL_IO, "no random numbers");
     return;
@@ -205,9 +209,8 @@ void pwi_tcp_link_shake(struct tcp_link *link) {
 }
 
 void pwi_tcp_link_opened(struct tcp_link *link, const uint8_t *opening) {
-  uint16_t version;
   pawl_status status = pwi_opening_read(opening, &link->theirs);
-  if (status == PAWL_OK) status = pwi_opening_agree(&link->ours, &link->theirs, &version);
+  if (status == PAWL_OK) status = pwi_opening_agree(&link->ours, &link->theirs, &link->version);
   if (status != PAWL_OK) {
     snprintf(link->words, sizeof link->words, "other version of the framing: ours=%u..%u theirs=%u..%u",
              link->ours.lowest, link->ours.highest, link->theirs.lowest, link->theirs.highest);
@@ -316,6 +319,7 @@ void pwi_tcp_close(struct pwi_net *base, struct pwi_link id, pawl_status why) {
     return;
   }
   link->stage = STAGE_CLOSING;
+  pwi_tcp_end_holds(link);
   pwi_tcp_mark_dirty(link);
 }
 
@@ -323,6 +327,8 @@ void pwi_tcp_close(struct pwi_net *base, struct pwi_link id, pawl_status why) {
 void pwi_tcp_link_step_closing(struct tcp_link *link) {
   if (link->stage != STAGE_CLOSING || link->is_failed) return;
   if (!link->bye_queued) {
+    pwi_tcp_unpark(link);
+    if (pwi_fifo_count(&link->parked) > 0) return;
     if (link->plane && pwi_plane_outstanding(link->plane) > 0) return;
     send_bye(link, link->close_why);
     return;
@@ -349,6 +355,7 @@ void pwi_tcp_link_bye(struct tcp_link *link) {
     if (link->stage == STAGE_LEAVING) pwi_tcp_link_fail(link, link->verdict, NULL);
     return;
   }
+  if (link->holds) pwi_tcp_mark_dirty(link); /* what was held is delivered */
   link->why = said;
   link->deadline = pwi_tcp_now() + link->net->base.limits.linger_ns;
   pwi_tcp_link_check_bye(link);

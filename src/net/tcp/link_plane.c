@@ -233,7 +233,8 @@ static void plane_probed(void *owner) { probed(owner); }
 static bool plane_begin(void *owner, const uint8_t *head, size_t body_size, bool ready,
                         struct pwi_plane_wish *wish_out) {
   struct tcp_link *link = owner;
-  if (link->stage == STAGE_PLANE) { /* the peer is already up; its USE has not arrived yet */
+  /* In STAGE_PLANE the peer is already up, and its USE has not arrived yet. */
+  if (link->stage == STAGE_PLANE || pwi_tcp_is_holding(link)) {
     link->plane_blocked = true;
     return false;
   }
@@ -281,11 +282,11 @@ static void plane_end(void *owner) {
 
 static void plane_done(void *owner, uint64_t cookie, pawl_status status, size_t bytes) {
   struct tcp_link *link = owner;
-  link->queued_operations--;
-  link->queued_bytes -= bytes;
+  link->plane_operations--;
+  link->plane_bytes -= bytes;
   link->net->moved = true;
   if (cookie) pwi_tcp_end_operation(link, cookie, status);
-  if (link->was_full || link->stage == STAGE_CLOSING) pwi_tcp_mark_dirty(link);
+  if (link->data_was_full || link->stage == STAGE_CLOSING) pwi_tcp_mark_dirty(link);
 }
 
 static void plane_notified(void *owner, uint64_t value) {

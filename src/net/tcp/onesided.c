@@ -134,7 +134,7 @@ pawl_status pwi_tcp_region_share(struct pwi_net *base, struct pwi_region *shared
   if (link->plane) {
     pawl_status status = pwi_plane_memory_key(link->plane, region->memory, bytes + TOKEN_HEAD,
                                               PWI_NET_TOKEN_MAX - TOKEN_HEAD, &key_size);
-    if (status == PAWL_QUEUE_FULL) link->was_full = true;
+    if (status == PAWL_QUEUE_FULL) link->data_was_full = true;
     if (status != PAWL_OK) return status;
   }
   pawl_status status = add_share(link, region, access);
@@ -229,7 +229,7 @@ static pawl_status check_access(struct tcp_net *net, struct pwi_link id, struct 
   if (!link || link->stage != STAGE_UP || link->is_failed) return PAWL_NOT_FOUND;
   const struct tcp_remote *found = find_remote(link, remote);
   if (!found) return PAWL_INVALID;
-  if (!pwi_tcp_has_room(link, size)) return PAWL_QUEUE_FULL;
+  if (!pwi_tcp_has_room(link, PWI_LANE_DATA, size)) return PAWL_QUEUE_FULL;
   *link_out = link;
   *remote_out = found;
   if (pwi_span_fits(offset, size, found->size) && (found->access & access)) return PAWL_OK;
@@ -239,14 +239,14 @@ static pawl_status check_access(struct tcp_net *net, struct pwi_link id, struct 
 
 /* Counts an operation before it is passed to the plane, and undoes this if the plane refuses it. */
 static void count_plane(struct tcp_link *link, size_t size) {
-  link->queued_operations++;
-  link->queued_bytes += size;
+  link->plane_operations++;
+  link->plane_bytes += size;
 }
 
 static pawl_status check_plane(struct tcp_link *link, pawl_status status, size_t size, uint64_t cookie) {
   if (status == PAWL_OK) return PAWL_OK;
-  link->queued_operations--;
-  link->queued_bytes -= size;
+  link->plane_operations--;
+  link->plane_bytes -= size;
   if (cookie) link->net->owed--;
   return status;
 }
@@ -324,7 +324,7 @@ pawl_status pwi_tcp_get(struct pwi_net *base, struct pwi_link id, struct pwi_rem
 pawl_status pwi_tcp_fence(struct pwi_net *base, struct pwi_link id, uint64_t cookie) {
   struct tcp_link *link = pwi_tcp_find_link((struct tcp_net *)base, id);
   if (!link || link->stage != STAGE_UP || link->is_failed) return PAWL_NOT_FOUND;
-  if (!pwi_tcp_has_room(link, 0)) return PAWL_QUEUE_FULL;
+  if (!pwi_tcp_has_room(link, PWI_LANE_DATA, 0)) return PAWL_QUEUE_FULL;
   pawl_status status = pwi_tcp_owe(link->net, cookie);
   if (status != PAWL_OK) return status;
   if (link->plane) {
@@ -387,7 +387,7 @@ static void answered(struct tcp_link *link, pawl_status status) {
   pwi_fifo_pop(&link->questions);
   link->queued_operations--;
   pwi_tcp_end_operation(link, question.cookie, status);
-  if (link->was_full) pwi_tcp_mark_dirty(link);
+  if (link->data_was_full || link->link_was_full) pwi_tcp_mark_dirty(link);
 }
 
 void pwi_tcp_got_ended(struct tcp_link *link) {

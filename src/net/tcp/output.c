@@ -17,11 +17,24 @@
 #define FIRST_RING 4096   /* bytes */
 #define EAGER (256 << 10) /* with this many queued bytes, writing does not wait for the next poll */
 
-bool pwi_tcp_has_room(struct tcp_link *link, size_t size) {
+/* The queue of a lane. That of the link lane is what waits for the socket; to that of the data lane and of
+ * one-sided operations belongs everything. */
+static size_t operations_of(const struct tcp_link *link, enum pwi_lane lane) {
+  size_t others = link->plane_operations + pwi_fifo_count(&link->parked);
+  return link->queued_operations + (lane == PWI_LANE_DATA ? others : 0);
+}
+
+static size_t bytes_of(const struct tcp_link *link, enum pwi_lane lane) {
+  return link->queued_bytes + (lane == PWI_LANE_DATA ? link->plane_bytes + link->parked_bytes : 0);
+}
+
+bool pwi_tcp_has_room(struct tcp_link *link, enum pwi_lane lane, size_t size) {
   const struct pwi_net_limits *limits = &link->net->base.limits;
-  bool fits = link->queued_operations < limits->queue_count &&
-              (link->queued_operations == 0 || link->queued_bytes + size <= limits->queue_bytes);
-  if (!fits) link->was_full = true;
+  size_t operations = operations_of(link, lane);
+  bool fits =
+      operations < limits->queue_count && (operations == 0 || bytes_of(link, lane) + size <= limits->queue_bytes);
+  if (!fits && lane == PWI_LANE_DATA) link->data_was_full = true;
+  if (!fits && lane == PWI_LANE_LINK) link->link_was_full = true;
   return fits;
 }
 
@@ -29,12 +42,19 @@ bool pwi_tcp_is_choked(const struct tcp_link *link) {
   return link->queued_operations > 2 * link->net->base.limits.queue_count;
 }
 
-void pwi_tcp_check_writable(struct tcp_link *link) {
+static bool is_half_empty(const struct tcp_link *link, enum pwi_lane lane) {
   const struct pwi_net_limits *limits = &link->net->base.limits;
-  if (!link->was_full || link->stage != STAGE_UP) return;
-  if (link->queued_operations > limits->queue_count / 2 || link->queued_bytes > limits->queue_bytes / 2) return;
-  if (link->plane && pwi_plane_is_stuffed(link->plane)) return;
-  link->was_full = false;
+  return operations_of(link, lane) <= limits->queue_count / 2 && bytes_of(link, lane) <= limits->queue_bytes / 2;
+}
+
+void pwi_tcp_check_writable(struct tcp_link *link) {
+  if (link->stage != STAGE_UP) return;
+  bool has_link = link->link_was_full && is_half_empty(link, PWI_LANE_LINK);
+  bool has_data =
+      link->data_was_full && is_half_empty(link, PWI_LANE_DATA) && !(link->plane && pwi_plane_is_stuffed(link->plane));
+  if (!has_link && !has_data) return;
+  if (has_link) link->link_was_full = false;
+  if (has_data) link->data_was_full = false;
   link->net->moved = true;
   if (link->net->base.actor->writable) link->net->base.actor->writable(link->net->base.self, link->id);
 }
@@ -122,17 +142,24 @@ pawl_status pwi_tcp_queue_frame(struct tcp_link *link, enum pwi_frame_kind kind,
 static pawl_status send_on_plane(struct tcp_link *link, const struct pwi_send *send, size_t body_size) {
   pawl_status status = pwi_tcp_owe(link->net, send->cookie);
   if (status != PAWL_OK) return status;
-  link->queued_operations++; /* counted before the call, because it may end at once */
-  link->queued_bytes += body_size;
+  link->plane_operations++; /* counted before the call, because it may end at once */
+  link->plane_bytes += body_size;
   status = pwi_plane_send(link->plane, send->head, send->body, send->body_count, body_size, send->cookie);
   if (status == PAWL_OK) {
     link->plane_sent++;
     return PAWL_OK;
   }
-  link->queued_operations--;
-  link->queued_bytes -= body_size;
+  link->plane_operations--;
+  link->plane_bytes -= body_size;
   if (send->cookie) link->net->owed--;
   return status;
+}
+
+/* Sends on the plane, or queues for the socket. */
+pawl_status pwi_tcp_send_now(struct tcp_link *link, const struct pwi_send *send, size_t body_size) {
+  if (send->lane == PWI_LANE_DATA && link->plane) return send_on_plane(link, send, body_size);
+  return pwi_tcp_queue_frame(link, PWI_FRAME_MESSAGE, send->head, send->body, send->body_count, body_size,
+                             body_size > PWI_NET_COPY_MAX, send->cookie);
 }
 
 /* True if a large body would be written at once. TLS copies it in any case. */
@@ -160,20 +187,14 @@ pawl_status pwi_tcp_send(struct pwi_net *base, struct pwi_link id, const struct 
   struct tcp_link *link = pwi_tcp_find_link((struct tcp_net *)base, id);
   struct pwi_spared spared;
   if (!link || link->stage != STAGE_UP) return PAWL_NOT_FOUND;
-  if (!pwi_tcp_has_room(link, body_size)) return PAWL_QUEUE_FULL;
-  if (!may_write_at_once(link, send, body_size)) send = pwi_net_use_spare(send, &spared);
-  pawl_status status;
-  if (send->lane == PWI_LANE_DATA && link->plane) {
-    status = send_on_plane(link, send, body_size);
-    if (status != PAWL_OK) return status;
-  } else {
-    status = pwi_tcp_queue_frame(link, PWI_FRAME_MESSAGE, send->head, send->body, send->body_count, body_size,
-                                 body_size > PWI_NET_COPY_MAX, send->cookie);
-    if (status != PAWL_OK) return status;
-    bool is_eager = send->spare || link->queued_bytes >= EAGER;
-    if (is_eager && link->can_write && !link->is_failed) pwi_tcp_link_flush(link);
-    if (send->spare) spare_rest(link, send);
-  }
+  if (!pwi_tcp_has_room(link, send->lane, body_size)) return PAWL_QUEUE_FULL;
+  bool is_parked = send->lane == PWI_LANE_DATA && pwi_tcp_must_park(link);
+  if (is_parked || !may_write_at_once(link, send, body_size)) send = pwi_net_use_spare(send, &spared);
+  pawl_status status = is_parked ? pwi_tcp_park(link, send, body_size) : pwi_tcp_send_now(link, send, body_size);
+  if (status != PAWL_OK) return status;
+  bool is_eager = send->spare || link->queued_bytes >= EAGER;
+  if (is_eager && link->can_write && !link->is_failed) pwi_tcp_link_flush(link);
+  if (send->spare) spare_rest(link, send);
   base->counts.messages_sent++;
   base->counts.bytes_sent += PWI_NET_HEAD_SIZE + body_size;
   return PAWL_OK;
@@ -262,9 +283,11 @@ static bool write_tls(struct tcp_link *link) {
 }
 
 void pwi_tcp_link_flush(struct tcp_link *link) {
-  bool had = pwi_fifo_count(&link->segments) > 0;
+  bool had = false;
   for (int round = 0; round < WRITE_ROUNDS && link->can_write; round++) {
+    pwi_tcp_unpark(link);
     if (pwi_fifo_count(&link->segments) == 0) break;
+    had = true;
     if (!(link->tls ? write_tls(link) : write_plain(link))) break;
   }
   if (had) link->spoke = pwi_tcp_now();
@@ -273,6 +296,7 @@ void pwi_tcp_link_flush(struct tcp_link *link) {
     if (pwi_tls_flush(link->tls, &empty) != PAWL_OK) pwi_tcp_link_hung_up(link, PAWL_LINK_RESET, NULL);
     if (!empty) link->can_write = false;
   }
+  pwi_tcp_unpark(link);
   if (pwi_fifo_count(&link->segments) > 0 && link->can_write) pwi_tcp_mark_dirty(link);
   if (link->can_read && !pwi_tcp_is_choked(link) && !link->is_waiting) pwi_tcp_mark_ready(link);
   if (link->bye_queued && pwi_fifo_count(&link->segments) == 0) link->bye_written = true;
@@ -285,6 +309,7 @@ void pwi_tcp_drop_output(struct tcp_link *link, pawl_status why) {
     finish_segment(link, &segment, why);
   }
   link->ring_count = 0;
+  pwi_tcp_drop_parked(link, why);
 }
 
 bool pwi_tcp_output_uses(const struct tcp_link *link, const char *begin, size_t size) {
@@ -292,5 +317,5 @@ bool pwi_tcp_output_uses(const struct tcp_link *link, const char *begin, size_t 
     const struct segment *segment = pwi_fifo_at(&link->segments, i);
     if (segment->base && segment->base < begin + size && segment->base + segment->size > begin) return true;
   }
-  return false;
+  return pwi_tcp_parked_uses(link, begin, size);
 }

@@ -161,6 +161,13 @@ static void read_ready(struct tcp_net *net) {
   }
 }
 
+/* Takes the messages of a data plane that a hold had stopped. */
+static void resume_plane(struct tcp_link *link) {
+  if (!link->plane || !link->plane_blocked || link->stage < STAGE_UP || pwi_tcp_is_holding(link)) return;
+  link->plane_blocked = false;
+  pwi_plane_resume(link->plane);
+}
+
 static void flush_dirty(struct tcp_net *net) {
   struct tcp_link *link = net->dirty;
   net->dirty = NULL;
@@ -168,6 +175,7 @@ static void flush_dirty(struct tcp_net *net) {
     struct tcp_link *next = link->next_dirty;
     link->is_dirty = false;
     if (!link->is_failed && link->stage > STAGE_SHAKING) {
+      resume_plane(link);
       if (link->can_write) pwi_tcp_link_flush(link);
       pwi_tcp_link_step_closing(link);
       pwi_tcp_check_writable(link);
@@ -363,6 +371,7 @@ static void destroy_net(struct pwi_net *base) {
   if (net->spare >= 0) close(net->spare);
   if (net->waker >= 0) close(net->waker);
   if (net->epoll >= 0) close(net->epoll);
+  pwi_tcp_free_parked(net);
   pwi_free(net->slots);
   pwi_free(net->scratch);
   pwi_free(net->name);
@@ -398,6 +407,7 @@ static const struct pwi_net_ops ops = {
     .connect = pwi_tcp_connect,
     .close = pwi_tcp_close,
     .send = pwi_tcp_send,
+    .hold = pwi_tcp_hold,
     .sends_at_once = true,
     .region_open = pwi_tcp_region_open,
     .region_close = pwi_tcp_region_close,

@@ -8,6 +8,7 @@
  *   link_plane.c   the negotiation of a data plane, and its events
  *   meet.c         how two processes of one user identify each other on one host
  *   output.c       the send queue of a link, and writing it
+ *   hold.c         the messages of the data lane that wait, and holding those of the peer
  *   input.c        reading the stream of a link and cutting it into frames
  *   onesided.c     regions, put, get, fence
  *   body_memory.c  memory of the bodies that are being received
@@ -139,7 +140,8 @@ struct tcp_link {
   struct addrinfo *candidate; /* the address of the resolution that is being tried */
 
   struct pwi_opening ours, theirs;
-  char *hello; /* greeting of the peer */
+  uint16_t version; /* of the framing */
+  char *hello;      /* greeting of the peer */
   size_t hello_size;
   uint8_t nonce[PWI_NONCE_SIZE], their_nonce[PWI_NONCE_SIZE];
   uint8_t proof[PWI_PROOF_SIZE], their_proof[PWI_PROOF_SIZE]; /* proofs of the meeting */
@@ -189,8 +191,17 @@ struct tcp_link {
   struct pwi_fifo segments;
   char *ring;
   size_t ring_capacity, ring_begin, ring_count;
-  size_t queued_bytes, queued_operations;
-  bool was_full, bye_queued, bye_written;
+  size_t queued_bytes, queued_operations; /* of the socket */
+  bool bye_queued, bye_written;
+
+  /* Messages of the data lane that wait (hold.c), and operations of the data plane that have not ended. */
+  struct pwi_fifo parked; /* struct pwi_parked * */
+  size_t parked_bytes;
+  size_t plane_bytes, plane_operations;
+  bool data_was_full, link_was_full; /* the actor waits for `writable` */
+  bool is_held;                      /* by the peer */
+  bool holds;                        /* the peer */
+  bool peer_closes;                  /* so that this side's hold is over */
 
   /* one-sided */
   struct pwi_fifo questions;
@@ -291,6 +302,8 @@ struct tcp_net {
   struct tcp_region *regions;
   uint64_t last_region, last_remote;
   struct pwi_plane *plane;
+  struct pwi_parked *parked_pool;
+  size_t parked_spare; /* in the pool */
   char *scratch;
 };
 
@@ -377,15 +390,29 @@ void pwi_tcp_meet_end(struct tcp_link *link);
 
 /* output.c */
 pawl_status pwi_tcp_send(struct pwi_net *base, struct pwi_link link, const struct pwi_send *send, size_t body_size);
-bool pwi_tcp_has_room(struct tcp_link *link, size_t size);
+bool pwi_tcp_has_room(struct tcp_link *link, enum pwi_lane lane, size_t size); /* PWI_LANE_DATA also for one-sided
+                                                                                   operations */
 bool pwi_tcp_is_choked(const struct tcp_link *link); /* the queue is so full that no more requests are read */
 void pwi_tcp_check_writable(struct tcp_link *link);
 pawl_status pwi_tcp_queue_frame(struct tcp_link *link, enum pwi_frame_kind kind, const void *fields,
                                 const struct iovec *body, size_t body_count, size_t body_size, bool borrow,
                                 uint64_t cookie);
 void pwi_tcp_link_flush(struct tcp_link *link);
+pawl_status pwi_tcp_send_now(struct tcp_link *link, const struct pwi_send *send, size_t body_size);
 void pwi_tcp_drop_output(struct tcp_link *link, pawl_status why);
 bool pwi_tcp_output_uses(const struct tcp_link *link, const char *begin, size_t size);
+
+/* hold.c */
+pawl_status pwi_tcp_hold(struct pwi_net *base, struct pwi_link link, bool hold);
+bool pwi_tcp_is_holding(const struct tcp_link *link); /* messages of the peer's data lane must not begin */
+void pwi_tcp_link_held(struct tcp_link *link);        /* a HOLD frame */
+void pwi_tcp_end_holds(struct tcp_link *link);        /* this side closes the link */
+bool pwi_tcp_must_park(const struct tcp_link *link);  /* a message of the data lane cannot be sent now */
+pawl_status pwi_tcp_park(struct tcp_link *link, const struct pwi_send *send, size_t body_size);
+void pwi_tcp_unpark(struct tcp_link *link); /* sends what can be sent now */
+void pwi_tcp_drop_parked(struct tcp_link *link, pawl_status why);
+bool pwi_tcp_parked_uses(const struct tcp_link *link, const char *begin, size_t size);
+void pwi_tcp_free_parked(struct tcp_net *net);
 
 /* body_memory.c */
 pawl_status pwi_tcp_body_memory_open(struct tcp_link *link); /* for a link that has come up. PAWL_NO_MEMORY */
