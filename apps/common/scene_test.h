@@ -28,6 +28,7 @@ static inline struct pawl_session *open_as(const char *address, bool stays_dead)
   options.address = address;
   options.listen = "127.0.0.1:0";
   options.stays_dead = stays_dead;
+  options.timeout_ns = PATIENCE;
   options.peers_only = opens_peers;
   must(pawl_session_open(&options, &opened));
   return opened;

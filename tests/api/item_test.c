@@ -353,6 +353,7 @@ static void test_calls_that_are_wrong_say_so(void **state) {
   struct pair pair;
   unsigned char value[3 * 64] = {0};
   const struct pawl_items_keys unknown = {3, 8, 1}, far = {5, 10, UINT64_MAX / 2};
+  const struct pawl_items_keys endless = {0, UINT32_MAX - 1, 1}; /* it would take minutes, inside the gate */
   (void)state;
   open_producer(&pair, &kinds[0]);
   must(pawl_items_set(pair.items[0], 1, value, 5));
@@ -368,6 +369,8 @@ static void test_calls_that_are_wrong_say_so(void **state) {
   assert_int_equal(pawl_items_get(pair.items[1], UINT64_MAX, 0, 0, 0, value, NULL), PAWL_NOT_FOUND);
   assert_int_equal(pawl_items_set_slack(pair.items[1], &unknown, 1, 3), PAWL_NOT_FOUND);
   assert_int_equal(pawl_items_prefetch(pair.items[1], &far, 1, 0, 0), PAWL_NOT_FOUND);
+  assert_int_equal(pawl_items_prefetch(pair.items[1], &endless, 1, 0, 0), PAWL_NOT_FOUND);
+  assert_non_null(strstr(pawl_error_text(), "the range from key 0 reaches beyond the 10 items"));
   assert_int_equal(pawl_items_set_range(pair.items[0], 8, 3, value, 6), PAWL_NOT_FOUND);
   close_both(&pair);
 }

@@ -153,7 +153,7 @@ pawl_status pawl_items_open(struct pawl_peers *peers, const char *name, size_t s
     pwi_free(copy);
     return pwi_error_status(PAWL_NO_MEMORY, "open items %s", name);
   }
-  *items = (struct pawl_items){.group = (struct pawl_group *)peers, .name = copy, .size = size};
+  *items = (struct pawl_items){.group = (struct pawl_group *)peers, .name = copy, .size = size, .count = count};
   struct pwi_items_config config = {.size = size,
                                     .count = count,
                                     .produces = produces,
@@ -390,9 +390,9 @@ static pawl_status check_keys(const struct pawl_items *items, const struct pawl_
   for (size_t i = 0; i < count; i++) {
     uint64_t stride = keys[i].stride ? keys[i].stride : 1;
     if (keys[i].count == 0) continue;
-    if (keys[i].start >= PAWL_ITEMS_COUNT_MAX || keys[i].count - 1 > (PAWL_ITEMS_COUNT_MAX - keys[i].start) / stride)
-      return pwi_error(PAWL_NOT_FOUND, "items %s: there is no key beyond the range from key %" PRIu64, items->name,
-                       keys[i].start);
+    if (keys[i].start >= items->count || keys[i].count - 1 > (items->count - 1 - keys[i].start) / stride)
+      return pwi_error(PAWL_NOT_FOUND, "items %s: the range from key %" PRIu64 " reaches beyond the %" PRIu64 " items",
+                       items->name, keys[i].start, items->count);
   }
   return PAWL_OK;
 }

@@ -13,6 +13,7 @@ struct pawl_items {
   struct pwi_items *engine;
   char *name;
   size_t size;
+  uint64_t count;
   struct pwi_event event; /* opening and closing */
   bool is_closed;
 };
