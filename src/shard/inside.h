@@ -275,9 +275,9 @@ struct pwi_shard {
   struct pwi_pages expanded;     /* rows of a push with an operand */
   struct pwi_pages factors;      /* its values, where they have to be copied */
   struct iovec expanded_part;
-  struct pwi_pages run_keys;     /* keys of rows that a row function works on */
-  struct pwi_row_rule run;       /* the row function of this request */
-  struct pwi_run_result result;  /* its result */
+  struct pwi_pages run_keys;    /* keys of rows that a row function works on */
+  struct pwi_row_rule run;      /* the row function of this request */
+  struct pwi_run_result result; /* its result */
 
   size_t forgotten;         /* senders since the ticks of clients that are gone were discarded */
   uint64_t aggregate_steps; /* pieces of other ticks examined by pushes, for tests */
