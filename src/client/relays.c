@@ -49,7 +49,7 @@ static bool is_coded(const struct pwi_flow *flow) {
 static bool is_eligible(struct pwi_client *client, struct client_part *part) {
   struct pwi_flow *flow = part->flow;
   if (part->is_direct || part->is_collecting || part->voided || part->tries > 0 || part->rows == 0) return false;
-  if (flow->node != 0 || is_coded(flow) || client->renewal != RENEWAL_NONE) return false;
+  if (flow->node != 0 || is_coded(flow) || part->operand || client->renewal != RENEWAL_NONE) return false;
   if (pwi_client_relays(client)->count == 0 || follows_another(part) || !adds_up(&flow->entry)) return false;
   if (flow->relay_pause == 0) return true;
   flow->relay_pause--;

@@ -85,6 +85,8 @@ static bool is_sound(const struct pwi_relay *relay, const struct pwi_control *co
   push->entry = pwi_catalogue_find(pwi_client_catalogue(relay->client), terms->vector);
   if (!pwi_terms_are_aggregate(terms) || terms->rows == 0 || !push->entry) return false;
   if (push->entry->kind != PWI_ENTRY_VECTOR || push->entry->incarnation != terms->incarnation) return false;
+  /* Coefficients of an operand are no rows that could be added, even if they are as long. */
+  if (pwi_sections_find(&control->sections, PWI_SECTION_OPERAND)) return false;
   if (terms->keys == PWI_KEYS_RANGE && pawl_range_size(terms->range) != terms->rows) return false;
   /* What the relay sends in its own name must be no older than what its children know. */
   return control->head.membership <= (uint32_t)membership->number;

@@ -81,8 +81,9 @@ pawl_status pwi_handler_relayed(struct pwi_handler_link *link, const struct pwi_
   struct pwi_contributor *contributors = NULL;
   size_t count = 0;
   uint32_t hops;
-  bool is_legal = chain && !request->refusal && request->filters_size == 0 && !link->inbox.is_dropped &&
-                  is_relay(link->handler, request->sender.id) && pwi_rights_are_full(&link->rights);
+  bool is_legal = chain && !request->refusal && request->filters_size == 0 && !request->operand &&
+                  !link->inbox.is_dropped && is_relay(link->handler, request->sender.id) &&
+                  pwi_rights_are_full(&link->rights);
   char *bytes = is_legal ? pwi_alloc(section->length + 1) : NULL;
   pawl_status status = PAWL_OK;
   if (bytes)
