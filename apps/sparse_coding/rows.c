@@ -170,6 +170,8 @@ pawl_status pawl_sparse_rows_of_images(const struct pawl_images *images, uint32_
   if (rows) {
     rows->info = (struct pawl_sparse_rows_info){.rows = total, .features = features, .entries = total * features};
     rows->info.shape = (struct pawl_sparse_shape){grid.images.channels, grid.high, grid.wide, patch};
+    rows->drawn = grid.count;
+    rows->seed = seed;
   }
   if (rows && fill_patches(rows, images, &grid)) {
     *rows_out = rows;

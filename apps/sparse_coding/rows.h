@@ -13,6 +13,7 @@ struct pawl_sparse_rows {
   struct pawl_labels *table; /* of the labels of files */
   char (*image_labels)[4];   /* of images: their labels as texts; NULL: files of rows */
   uint8_t *pixels;           /* of images: rows x features; NULL: rows are sparse */
+  uint64_t drawn, seed;      /* of images: patches that were drawn, 0: none, and by which seed */
 };
 
 /* How rows become vectors of a model. */

@@ -1,4 +1,5 @@
-/* One training. train.c has its course, atoms.c the first atoms and what becomes of unused ones. */
+/* One training. train.c has its course, atoms.c the first atoms and what becomes of unused ones; shared.c and learner.c the
+ * steps by workers. */
 #ifndef SPARSE_RUN_H
 #define SPARSE_RUN_H
 
@@ -16,6 +17,8 @@ struct sparse_figures {
   uint32_t unused;
 };
 
+struct sparse_shared; /* shared.c */
+
 struct sparse_run {
   struct pawl_sparse_options is;
   char *error;
@@ -29,10 +32,11 @@ struct sparse_run {
   struct sparse_sums sums;
   struct sparse_target target; /* of all pairs of training */
   struct sparse_encoder encoder;
-  double *scratch;   /* SPARSE_GROUP atoms */
-  uint32_t *order;   /* of the rows of an epoch */
-  uint64_t *uses;    /* of the last measurement, by atom */
-  double *residuals; /* of the last measurement, by row: |x - B a|^2 */
+  struct sparse_shared *shared; /* NULL: this process makes all steps */
+  double *scratch;              /* SPARSE_GROUP atoms */
+  uint32_t *order;              /* of the rows of an epoch */
+  uint64_t *uses;               /* of the last measurement, by atom */
+  double *residuals;            /* of the last measurement, by row: |x - B a|^2 */
 
   uint64_t epoch, batch; /* complete ones; rows of a step */
   uint64_t replaced;     /* atoms, in all epochs */
@@ -47,6 +51,34 @@ struct sparse_run {
   struct pawl_sparse_progress progress;
   struct pawl_sparse_result result;
 };
+
+/* The whole course. The caller has set rows, test, error, begun_ns, resolved options and, perhaps, `shared`. */
+PAWL_MUST_USE pawl_status sparse_run_train(struct sparse_run *run, struct pawl_sparse_model **model_out,
+                                           struct pawl_sparse_result *result_out);
+void sparse_run_fini(struct sparse_run *run);
+
+/* Memory, the view of the rows, and lambda: all that workers have in common with the scheduler. */
+PAWL_MUST_USE pawl_status sparse_run_prepare(struct sparse_run *run);
+
+/* Steps of an epoch, and rows of one. */
+uint64_t sparse_run_steps(const struct sparse_run *run);
+size_t sparse_run_size(const struct sparse_run *run, uint64_t step);
+
+/* Puts the rows into the order of an epoch. */
+void sparse_run_shuffle(struct sparse_run *run, uint64_t epoch);
+
+/* The share of the sums that a step of an epoch keeps: they weigh at most as many rows as there are. */
+double sparse_run_keep(const struct sparse_run *run, uint64_t epoch, uint64_t step);
+
+/* Codes rows [begin, end) of a batch, and hands their pairs to the target, which forgets all but `keep` of the sums first. */
+PAWL_MUST_USE pawl_status sparse_run_code(struct sparse_run *run, uint64_t step, size_t begin, size_t end, double keep);
+
+/* All steps of an epoch by workers: then the dictionary is theirs. */
+PAWL_MUST_USE pawl_status sparse_shared_steps(struct sparse_run *run);
+void sparse_shared_note(const struct sparse_run *run, struct pawl_sparse_progress *progress);
+
+/* Says that numbers are not finite: PAWL_DIVERGED. */
+pawl_status sparse_run_diverged(const struct sparse_run *run);
 
 /* The first atoms: rows drawn at random, scaled to length 1. With fewer rows than atoms the others are 0. */
 PAWL_MUST_USE pawl_status sparse_run_draw_atoms(struct sparse_run *run);

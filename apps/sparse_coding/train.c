@@ -34,41 +34,51 @@ static bool is_stopping(void *context) {
 
 /* --- steps ------------------------------------------------------------------------------------------------ */
 
-/* The sums weigh at most as many rows as there are; to make room for `count` new ones, the old ones shrink. */
-static double make_room(const struct sparse_run *run, double *weight, size_t count) {
-  double most = (double)rows_of(run), keep = 1;
-  if (*weight + (double)count > most) keep = fmax(most - (double)count, 0) / *weight;
-  *weight = keep * *weight + (double)count;
-  return keep;
+uint64_t sparse_run_steps(const struct sparse_run *run) { return (rows_of(run) + run->batch - 1) / run->batch; }
+
+size_t sparse_run_size(const struct sparse_run *run, uint64_t step) {
+  uint64_t left = rows_of(run) - step * run->batch;
+  return (size_t)(left < run->batch ? left : run->batch);
 }
 
-/* One batch, from place `first` of the order. */
-static pawl_status learn(struct sparse_run *run, size_t first, size_t count, double keep) {
+void sparse_run_shuffle(struct sparse_run *run, uint64_t epoch) {
+  struct apps_random random = apps_random_of(run->is.seed, SPARSE_FOR_ORDER, epoch, 0);
+  apps_shuffle(&random, run->order, rows_of(run));
+}
+
+/* In the first epoch the sums grow; later ones begin with those of all rows, which shrink to make room for new ones. */
+double sparse_run_keep(const struct sparse_run *run, uint64_t epoch, uint64_t step) {
+  return epoch > 0 ? 1 - (double)sparse_run_size(run, step) / (double)rows_of(run) : 1;
+}
+
+pawl_status sparse_run_code(struct sparse_run *run, uint64_t step, size_t begin, size_t end, double keep) {
+  size_t chunk = run->encoder.chunk, first = (size_t)(step * run->batch);
   pawl_status status = PAWL_OK;
   sparse_dictionary_refresh(&run->dictionary);
-  for (size_t at = 0; !status && at < count; at += run->encoder.chunk) {
-    size_t some = count - at < run->encoder.chunk ? count - at : run->encoder.chunk;
-    sparse_encoder_run(&run->encoder, &run->view, run->order, first + at, some);
+  for (size_t at = begin; !status && at < end; at += chunk) {
+    sparse_encoder_run(&run->encoder, &run->view, run->order, first + at, end - at < chunk ? end - at : chunk);
     const struct sparse_pairs pairs = sparse_encoder_pairs(&run->encoder);
-    status = run->target.apply(run->target.context, &pairs, at == 0 ? keep : 1);
+    status = run->target.apply(run->target.context, &pairs, at == begin ? keep : 1);
   }
+  return status;
+}
+
+static pawl_status learn(struct sparse_run *run, uint64_t step) {
+  size_t count = sparse_run_size(run, step);
+  pawl_status status = sparse_run_code(run, step, 0, count, sparse_run_keep(run, run->epoch, step));
   sparse_dictionary_step(&run->dictionary, &run->sums, run->scratch);
   run->coded += count;
   return status;
 }
 
 static pawl_status take_steps(struct sparse_run *run) {
-  size_t rows = rows_of(run), batch = (size_t)run->batch;
-  double weight = run->epoch > 0 ? (double)rows : 0;
-  struct apps_random random = apps_random_of(run->is.seed, SPARSE_FOR_ORDER, run->epoch, 0);
   pawl_status status = PAWL_OK;
   for (int i = 0; run->epoch > 0 && i < ROUNDS; i++) sparse_dictionary_step(&run->dictionary, &run->sums, run->scratch);
-  if (run->epoch > 0 && batch >= rows) return PAWL_OK;
-  apps_shuffle(&random, run->order, rows);
-  for (size_t first = 0; !status && first < rows && !is_stopping(run); first += batch) {
-    size_t count = rows - first < batch ? rows - first : batch;
-    status = learn(run, first, count, make_room(run, &weight, count));
-  }
+  if (run->epoch > 0 && run->batch >= rows_of(run)) return PAWL_OK;
+  if (run->shared) return sparse_shared_steps(run);
+  sparse_run_shuffle(run, run->epoch);
+  for (uint64_t step = 0; !status && step < sparse_run_steps(run) && !is_stopping(run); step++)
+    status = learn(run, step);
   return status;
 }
 
@@ -91,7 +101,7 @@ static pawl_status measure_test(struct sparse_run *run) {
   return PAWL_OK;
 }
 
-static pawl_status diverged(const struct sparse_run *run) {
+pawl_status sparse_run_diverged(const struct sparse_run *run) {
   return apps_say(run->error, PAWL_DIVERGED,
                   "the training diverged in epoch %" PRIu64 ": the objective is not finite; are values of the rows too "
                   "large to be squared? Scale the rows",
@@ -117,7 +127,7 @@ static pawl_status measure(struct sparse_run *run) {
                                       .test_nonzeros = (double)NAN,
                                       .test_objective = (double)NAN};
   for (size_t j = 0; j < run->dictionary.atoms; j++) run->last.unused += run->uses[j] == 0;
-  return isfinite(score.objective) && isfinite(gap) ? measure_test(run) : diverged(run);
+  return isfinite(score.objective) && isfinite(gap) ? measure_test(run) : sparse_run_diverged(run);
 }
 
 static void keep_best(struct sparse_run *run) {
@@ -158,6 +168,7 @@ static void tell(struct sparse_run *run, uint64_t batch, uint32_t replaced, uint
                                             .replaced = replaced,
                                             .seconds = apps_seconds_since(run->begun_ns),
                                             .rows_per_s = (double)coded / fmax(seconds, 1e-9)};
+  if (run->shared) sparse_shared_note(run, progress);
   if (run->is.progress) run->is.progress(run->is.context, progress);
 }
 
@@ -261,7 +272,7 @@ static pawl_status make_views(struct sparse_run *run) {
   return sparse_view_init(&run->test_view, run->test, ids, &run->about, run->error);
 }
 
-static pawl_status prepare(struct sparse_run *run) {
+pawl_status sparse_run_prepare(struct sparse_run *run) {
   const struct pawl_sparse_rows_info *info = &run->rows->info;
   if (info->rows == 0) return apps_say(run->error, PAWL_INVALID, "there are no rows to train on");
   if (info->features == 0) return apps_say(run->error, PAWL_INVALID, "no row has a feature; there is nothing to learn");
@@ -276,7 +287,12 @@ static pawl_status prepare(struct sparse_run *run) {
   run->result.batch = run->batch;
   if (sparse_encoder_init(&run->encoder, &run->dictionary, run->is.lambda, run->is.code_tolerance, run->is.threads))
     return apps_say(run->error, PAWL_NO_MEMORY, "no memory to code rows of %" PRIu64 " features", info->features);
-  status = sparse_run_draw_atoms(run);
+  return PAWL_OK;
+}
+
+static pawl_status begin(struct sparse_run *run) {
+  pawl_status status = sparse_run_prepare(run);
+  if (!status) status = sparse_run_draw_atoms(run);
   if (status || !run->is.checkpoint) return status;
   return run->is.resume ? sparse_checkpoint_read(run) : sparse_checkpoint_write(run);
 }
@@ -337,7 +353,7 @@ static pawl_status train(struct sparse_run *run) {
   return status;
 }
 
-static void fini(struct sparse_run *run) {
+void sparse_run_fini(struct sparse_run *run) {
   sparse_encoder_fini(&run->encoder);
   sparse_view_fini(&run->view);
   sparse_view_fini(&run->test_view);
@@ -350,20 +366,25 @@ static void fini(struct sparse_run *run) {
   sparse_dictionary_fini(&run->dictionary);
 }
 
+pawl_status sparse_run_train(struct sparse_run *run, struct pawl_sparse_model **model_out,
+                             struct pawl_sparse_result *result_out) {
+  run->lambda_given = run->is.lambda;
+  run->previous = run->won = (double)NAN;
+  pawl_status status = begin(run);
+  if (!status) status = train(run);
+  if (!status) {
+    *model_out = run->model;
+    *result_out = run->result;
+    run->model = NULL;
+  }
+  sparse_run_fini(run);
+  return status;
+}
+
 pawl_status pawl_sparse_train(const struct pawl_sparse_rows *rows, const struct pawl_sparse_rows *test,
                               const struct pawl_sparse_options *options, struct pawl_sparse_model **model_out,
                               struct pawl_sparse_result *result_out, char error[PAWL_SPARSE_TEXT]) {
   struct sparse_run run = {.rows = rows, .test = test, .error = error, .begun_ns = apps_now()};
   if (!sparse_options_resolve(options, &run.is, error)) return PAWL_INVALID;
-  run.lambda_given = run.is.lambda;
-  run.previous = run.won = (double)NAN;
-  pawl_status status = prepare(&run);
-  if (!status) status = train(&run);
-  if (!status) {
-    *model_out = run.model;
-    *result_out = run.result;
-    run.model = NULL;
-  }
-  fini(&run);
-  return status;
+  return sparse_run_train(&run, model_out, result_out);
 }

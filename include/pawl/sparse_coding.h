@@ -30,6 +30,7 @@
 #include <pawl/data.h>
 #include <pawl/export.h>
 #include <pawl/images.h>
+#include <pawl/shared_matrix.h>
 #include <pawl/status.h>
 
 #ifdef __cplusplus
@@ -174,6 +175,10 @@ struct pawl_sparse_progress {
   uint32_t unused, replaced;        /* atoms that no code uses, and atoms of them that were replaced */
   double seconds;                   /* since the beginning */
   double rows_per_s;                /* of this epoch: rows coded in training and measuring, per second */
+
+  /* by workers, since the beginning: see struct pawl_matrix_shared */
+  uint64_t update_bytes;
+  double work_s, wait_s;
 };
 
 struct pawl_sparse_result {
@@ -237,6 +242,33 @@ PAWL_API bool pawl_sparse_check(const struct pawl_sparse_options *options, char 
 PAWL_API PAWL_MUST_USE pawl_status pawl_sparse_train(
     const struct pawl_sparse_rows *rows, const struct pawl_sparse_rows *test, const struct pawl_sparse_options *options,
     struct pawl_sparse_model **model_out, struct pawl_sparse_result *result_out, char error[PAWL_SPARSE_TEXT]);
+
+/* --- training by workers --------------------------------------------------------------------------------- */
+
+struct pawl_session;
+
+/* As pawl_sparse_train, but the workers of a job code the rows of the steps, and share the sums of rows and codes
+ * (<pawl/shared_matrix.h>). This process measures the dictionary between epochs. `rows` are those of the files in `sharing`:
+ * all of them, or patches of images. A batch is that of all workers together. The session listens; with PAWL_MATRIX_FACTORS it
+ * is for peers only. Release `shared_out` with pawl_matrix_shared_fini after a success.
+ *
+ * Also PAWL_NODE_GONE (all workers were lost), and the errors of pawl_job_create and pawl_job_round. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_sparse_train_shared(
+    struct pawl_session *session, const struct pawl_matrix_sharing *sharing, const struct pawl_sparse_rows *rows,
+    const struct pawl_sparse_rows *test, const struct pawl_sparse_options *options,
+    struct pawl_sparse_model **model_out, struct pawl_sparse_result *result_out, struct pawl_matrix_shared *shared_out,
+    char error[PAWL_SPARSE_TEXT]);
+
+/* Works for such a training until it ends. `job` NULL: "sparse". */
+PAWL_API PAWL_MUST_USE pawl_status pawl_sparse_work(struct pawl_session *session, const char *job, int64_t timeout_ns,
+                                                    char error[PAWL_SPARSE_TEXT]);
+
+/* What each way of sharing would send in a step, by the codes of up to 1,000 rows with the first atoms. The number of workers
+ * is the least of `sharing`. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_sparse_costs(const struct pawl_sparse_rows *rows,
+                                                     const struct pawl_sparse_options *options,
+                                                     const struct pawl_matrix_sharing *sharing,
+                                                     struct pawl_matrix_costs *costs_out, char error[PAWL_SPARSE_TEXT]);
 
 #ifdef __cplusplus
 }

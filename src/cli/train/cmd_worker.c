@@ -13,7 +13,9 @@
 #include <pawl/cnn.h>
 #include <pawl/lda.h>
 #include <pawl/linear_model.h>
+#include <pawl/metric.h>
 #include <pawl/mlr.h>
+#include <pawl/sparse_coding.h>
 
 #include "base/memory.h"
 #include "cli/role_options.h"
@@ -88,14 +90,13 @@ typedef pawl_status work_function(struct pawl_session *session, const char *job,
 static const struct app {
   const char *name;
   work_function *work;
-} apps[] = {{"linear", pawl_linear_work},
-            {"lda", pawl_lda_work},
-            {"cnn", pawl_cnn_work},
-            {"bpmf", pawl_bpmf_work},
-            {"mlr", pawl_mlr_work}};
+} apps[] = {{"linear", pawl_linear_work}, {"lda", pawl_lda_work}, {"cnn", pawl_cnn_work},
+            {"bpmf", pawl_bpmf_work},     {"mlr", pawl_mlr_work}, {"dml", pawl_metric_work},
+            {"sparse", pawl_sparse_work}};
 
 _Static_assert(PAWL_LINEAR_TEXT <= TEXT_MAX && PAWL_LDA_TEXT <= TEXT_MAX && PAWL_CNN_TEXT <= TEXT_MAX &&
-                   PAWL_BPMF_TEXT <= TEXT_MAX && PAWL_MLR_TEXT <= TEXT_MAX,
+                   PAWL_BPMF_TEXT <= TEXT_MAX && PAWL_MLR_TEXT <= TEXT_MAX && PAWL_METRIC_TEXT <= TEXT_MAX &&
+                   PAWL_SPARSE_TEXT <= TEXT_MAX,
                "a sentence of each fits");
 
 static work_function *function_of(const char *spec, size_t size) {

@@ -50,19 +50,26 @@ static int check_alone(const struct pwi_train_matrix *matrix, const struct pwi_t
   return PWI_EXIT_OK;
 }
 
+int pwi_train_check_auto(const struct pwi_train_base *base) {
+  const char *other = base->has_matrix ? "matrix" : "servers";
+  if (base->is_launched && base->ranks.size > 1)
+    return pwi_cli_usage(base->command,
+                         "under %s all processes have to know how they share; give --share factors or %s",
+                         base->ranks.launcher, other);
+  if (base->workers == 0)
+    return pwi_cli_usage(base->command,
+                         "--share auto compares bytes for a number of workers; with --workers 0 give --share factors "
+                         "or %s",
+                         other);
+  return PWI_EXIT_OK;
+}
+
 static int check_sharing(const struct pwi_train_matrix *matrix, const struct pwi_train_base *base) {
   static const char *const some[] = {"data"};
   struct pawl_matrix_sharing sharing;
   char error[PAWL_MATRIX_TEXT];
-  bool is_auto = base->share == PWI_TRAIN_SHARE_CHOOSE;
-  if (is_auto && base->is_launched && base->ranks.size > 1)
-    return pwi_cli_usage(base->command,
-                         "under %s all processes have to know how they share; give --share factors or "
-                         "matrix",
-                         base->ranks.launcher);
-  if (is_auto && base->workers == 0)
-    return pwi_cli_usage(base->command, "--share auto compares bytes for a number of workers; with --workers 0 give "
-                                        "--share factors or matrix");
+  int exit_code = base->share == PWI_TRAIN_SHARE_CHOOSE ? pwi_train_check_auto(base) : PWI_EXIT_OK;
+  if (exit_code != PWI_EXIT_OK) return exit_code;
   pwi_train_matrix_sharing(matrix, base, some, NULL, 0, &sharing);
   return pawl_matrix_sharing_check(&sharing, error) ? PWI_EXIT_OK : pwi_cli_usage(base->command, "%s", error);
 }

@@ -55,6 +55,9 @@ const char *pwi_train_matrix_read(struct pwi_train_matrix *matrix, int letter, c
  * prints an error. */
 int pwi_train_matrix_settle(struct pwi_train_matrix *matrix, struct pwi_train_base *base);
 
+/* Whether `--share auto` can be settled here. Returns PWI_EXIT_OK, or prints an error. */
+int pwi_train_check_auto(const struct pwi_train_base *base);
+
 /* How workers share, without callbacks. `reading` NULL: the files are images. */
 void pwi_train_matrix_sharing(const struct pwi_train_matrix *matrix, const struct pwi_train_base *base,
                               const char *const *paths, const struct pawl_data_options *reading,

@@ -25,23 +25,26 @@ void pwi_train_metric_line(const struct pawl_metric_progress *is, char text_out[
 }
 
 json_t *pwi_train_metric_json(const struct pawl_metric_progress *is) {
-  return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "epoch", (json_int_t)is->epoch, "epochs",
-                   (json_int_t)is->epochs, "objective", number(is->objective), "error", number(is->error), "best_error",
-                   number(is->best_error), "rate", number(is->rate), "undone", (int)is->is_undone, "seconds",
-                   number(is->seconds), "pairs_per_s", number(is->pairs_per_s));
+  return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:I, s:o, s:o}", "epoch", (json_int_t)is->epoch,
+                   "epochs", (json_int_t)is->epochs, "objective", number(is->objective), "error", number(is->error),
+                   "best_error", number(is->best_error), "rate", number(is->rate), "undone", (int)is->is_undone,
+                   "seconds", number(is->seconds), "pairs_per_s", number(is->pairs_per_s), "update_bytes",
+                   (json_int_t)is->update_bytes, "work_seconds", number(is->work_s), "wait_seconds",
+                   number(is->wait_s));
 }
 
 /* --- the result --------------------------------------------------------------------------------------------------- */
 
 static json_t *describe(const struct pwi_train_metric_end *end, const struct pawl_metric_about *about) {
   const struct pawl_metric_result *result = end->result;
-  return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:o, s:I, s:I, s:I, s:o, s:o}", "model",
+  return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:o, s:o}", "model",
                    pwi_json_string(end->output), "rank", (json_int_t)about->rank, "features",
                    (json_int_t)about->features, "rows", (json_int_t)about->rows, "classes", (json_int_t)about->classes,
                    "k", (json_int_t)about->k, "why", result->why, "better", (int)result->is_better, "advice",
                    result->advice ? pwi_json_string(result->advice) : json_null(), "epochs", (json_int_t)result->epochs,
-                   "best", (json_int_t)result->best, "undone", (json_int_t)result->undone, "first_objective",
-                   number(result->first_objective), "objective", number(result->objective));
+                   "resumed", (json_int_t)result->resumed, "best", (json_int_t)result->best, "undone",
+                   (json_int_t)result->undone, "first_objective", number(result->first_objective), "objective",
+                   number(result->objective));
 }
 
 static json_t *describe_errors(const struct pawl_metric_result *result) {
@@ -68,6 +71,7 @@ int pwi_train_metric_end_json(const struct pwi_train_metric_end *end) {
   json_t *object = describe(end, &about), *errors = describe_errors(end->result), *more = describe_more(end, &about);
   bool is_whole = object && errors && more;
   if (is_whole) is_whole = json_object_update(object, errors) == 0 && json_object_update(object, more) == 0;
+  if (is_whole && end->shared) pwi_train_matrix_json(&end->options->matrix, &end->options->base, end->shared, object);
   json_decref(errors);
   json_decref(more);
   if (is_whole && pwi_train_json_write(stdout, object)) return PWI_EXIT_OK;
@@ -103,6 +107,7 @@ void pwi_train_metric_end_print(const struct pwi_train_metric_end *end) {
   if (end->read.unlabelled) printf("  %-12s %" PRIu64 " rows without a label\n", "left out", end->read.unlabelled);
   printf("  %-12s %s, %s pairs/s\n", "time", pwi_train_time(end->seconds, whole),
          pwi_train_short(result->pairs_per_s, speed));
+  if (end->shared) pwi_train_matrix_print(&end->options->base, end->shared);
   printf("  %-12s %s%s\n", "model", end->output, end->options->base.output ? "" : " (choose another name with -o)");
   printf("\nnext:  pawl predict");
   pwi_train_word_print(end->output);

@@ -11,7 +11,8 @@ struct pwi_train_metric_end {
   const struct pwi_train_metric_options *options;
   const struct pawl_metric_model *model;
   const struct pawl_metric_result *result;
-  const char *output; /* path of the model */
+  const struct pawl_matrix_shared *shared; /* NULL: this process has made all steps */
+  const char *output;                      /* path of the model */
   struct pawl_mlr_rows_info read;
   double seconds; /* since the start of the command */
 };

@@ -35,11 +35,17 @@ const struct pwi_cli_option pwi_train_metric_list[] = {
     {PWI_TRAIN_RATE, "rate", "X",
      "learning rate, relative to one that is computed from the rows (default: 0.3); an epoch that raises the objective "
      "is undone, and halves it"},
-    {PWI_TRAIN_BATCH, "batch", "N", "number of pairs in a step (default: 256)"},
+    {PWI_TRAIN_BATCH, "batch", "N", "number of pairs in a step, of all workers together (default: 256)"},
     {PWI_TRAIN_SEED, "seed", "N", "seed of the rows to hold out and of the order of pairs (default: 1)"},
     {PWI_TRAIN_THREADS, "threads", "N",
      "number of threads (default: one for each processor); the model does not depend on it"},
-    PWI_CLI_HEADING("output"),
+    PWI_TRAIN_MATRIX_PLACE,
+    PWI_CLI_HEADING("state and output"),
+    {PWI_TRAIN_CHECKPOINT, "checkpoint", "FILE",
+     "save the state to FILE (default with --checkpoint-every or --resume: MODEL.checkpoint)"},
+    {PWI_TRAIN_CHECKPOINT_EVERY, "checkpoint-every", "N", "save the state every N epochs (default: 1)"},
+    {PWI_TRAIN_RESUME, "resume", NULL,
+     "continue from the checkpoint; the model is the same as without an interruption"},
     {PWI_TRAIN_LOG, "log", "FILE", "write a JSON object for each epoch to FILE"},
     {PWI_CLI_LETTER_JSON, "json", NULL, "print the result as one JSON object"},
     {PWI_TRAIN_QUIET, "quiet", NULL, "print nothing but errors"},
@@ -66,6 +72,8 @@ static const struct pwi_train_rule rules[] = {
     {PWI_TRAIN_BATCH, PWI_TRAIN_COUNT64, PLACE(metric.batch), 1, 1e6, "a number of pairs, up to 1000000"},
     {PWI_TRAIN_SEED, PWI_TRAIN_COUNT64, PLACE(metric.seed), 0, 2e19, "a whole number"},
     {PWI_TRAIN_THREADS, PWI_TRAIN_COUNT32, PLACE(metric.threads), 1, 1024, "a number of threads, up to 1024"},
+    {PWI_TRAIN_CHECKPOINT, PWI_TRAIN_TEXT, PLACE(metric.checkpoint), 0, 0, NULL},
+    {PWI_TRAIN_CHECKPOINT_EVERY, PWI_TRAIN_COUNT64, PLACE(metric.checkpoint_every), 1, 1e8, "a number of epochs"},
     {0},
 };
 
@@ -78,6 +86,9 @@ static const char *read_format(struct pwi_train_metric_options *options, const c
 
 static const char *read_other(void *context, int letter, const char *value) {
   struct pwi_train_metric_options *options = context;
+  const char *wanted = pwi_train_matrix_read(&options->matrix, letter, value);
+  if (wanted) return wanted;
+  if (letter == PWI_TRAIN_CHECKPOINT_EVERY) options->has_checkpoints = true;
   options->has_row_options |= letter == PWI_TRAIN_LABEL || letter == PWI_TRAIN_SEPARATOR ||
                               letter == PWI_TRAIN_HASH_BITS || letter == PWI_TRAIN_BINARY ||
                               letter == PWI_TRAIN_UNIT_ROWS || letter == PWI_TRAIN_SKIP_BAD;
@@ -88,23 +99,23 @@ static const char *read_other(void *context, int letter, const char *value) {
 
 static int check(struct pwi_train_metric_options *options) {
   const struct pwi_command *command = options->base.command;
+  struct pawl_metric_options metric = options->metric;
   char error[PAWL_METRIC_TEXT];
-  if (options->base.is_launched && options->base.ranks.size > 1)
-    return pwi_cli_usage(command, "metrics are trained in one process; start it without %s",
-                         options->base.ranks.launcher);
-  if (!pawl_metric_check(&options->metric, error)) return pwi_cli_usage(command, "%s", error);
+  if (options->base.resume) metric.checkpoint = "beside the model"; /* settled later */
+  if (!pawl_metric_check(&metric, error)) return pwi_cli_usage(command, "%s", error);
   options->has_images =
       pwi_image_files_are_meant(options->base.data[0], options->reading.format, options->image_format);
   if (options->has_images && options->has_row_options)
     return pwi_cli_usage(command, "the files are images; --label, --separator, --hash-bits, --binary, --unit-rows, "
                                   "--skip-bad and formats of rows do not apply to them");
-  return PWI_EXIT_OK;
+  return pwi_train_matrix_settle(&options->matrix, &options->base);
 }
 
 bool pwi_train_metric_options_read(struct pwi_train_metric_options *options, const struct pwi_command *command,
                                    int argc, char **argv, int *exit_out) {
   *options = (struct pwi_train_metric_options){.has_images = false};
   pwi_train_base_init(&options->base, command);
+  options->base.has_matrix = true;
   pawl_metric_options_init(&options->metric);
   pawl_data_options_init(&options->reading);
   options->reading.labels_optional = true; /* rows without a label are left out */

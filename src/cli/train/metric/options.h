@@ -6,16 +6,19 @@
 
 #include "cli/cli.h"
 #include "cli/train/base.h"
+#include "cli/train/matrix/share.h"
 #include "cli/train/rules.h"
 
 struct pwi_train_metric_options {
   struct pwi_train_base base;        /* first */
-  struct pawl_metric_options metric; /* without callbacks */
+  struct pawl_metric_options metric; /* without callbacks, and without the default of `checkpoint` */
   struct pawl_data_options reading;
   enum pawl_images_format image_format; /* AUTO: none was given */
   bool has_row_options;                 /* an option was given that images do not have */
   bool has_images;                      /* the files are images */
+  bool has_checkpoints;                 /* --checkpoint-every was given */
   struct pwi_train_files_given test;
+  struct pwi_train_matrix matrix;
 };
 
 /* The options, for --help and parsing. */

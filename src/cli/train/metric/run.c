@@ -1,107 +1,79 @@
-/* `pawl train metric`: trains in this process. The method is in apps/dml; this file reads rows or images, shows and
- * logs epochs, and writes the model. */
+/* `pawl train metric`: what is its own of a run (cli/train/matrix/run.h). The method is in apps/dml. */
 #include "cli/train/metric/run.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/train/keep.h"
+#include "cli/train/matrix/run.h"
 #include "cli/train/metric/end.h"
 #include "cli/train/multiclass/rows.h"
-#include "cli/train/paths.h"
+
+_Static_assert(PAWL_METRIC_TEXT <= PWI_TRAIN_MATRIX_TEXT, "a sentence fits");
 
 struct metric_train {
-  struct pwi_train_run run; /* without a session */
+  struct pwi_train_matrix_run train; /* first */
   struct pwi_train_metric_options options;
-  struct pwi_spool spool, test_spool; /* files of a pipe are copied */
-  struct pawl_mlr_rows *rows, *test;  /* test NULL: none */
-  struct pwi_train_names names;
-  double seconds; /* at the end of training */
+  struct pawl_mlr_rows *rows, *test; /* test NULL: none */
+  struct pawl_metric_model *model;
+  struct pawl_metric_result result;
 };
 
-/* --- what the method calls ---------------------------------------------------------------------------------------- */
-
 static void progress(void *context, const struct pawl_metric_progress *is) {
-  struct metric_train *train = context;
   char line[PWI_TRAIN_LINE_MAX];
-  if (pwi_train_run_has_log(&train->run)) pwi_train_run_log(&train->run, pwi_train_metric_json(is));
-  if (!pwi_train_show_wants_epoch(&train->run.show, is->epoch, is->epochs)) return;
   pwi_train_metric_line(is, line);
-  pwi_train_show_epoch(&train->run.show, is->epoch, is->epochs, line);
+  pwi_train_matrix_epoch(context, is->epoch, is->epochs, line,
+                         pwi_train_matrix_wants_log(context) ? pwi_train_metric_json(is) : NULL);
 }
 
 /* On a terminal only, where the line of the first epoch replaces it. */
 static void stage(void *context, const char *what) {
-  struct metric_train *train = context;
+  struct pwi_train_show *show = &((struct pwi_train_matrix_run *)context)->run.show;
   char line[PWI_TRAIN_LINE_MAX];
-  if (train->run.show.quiet || !train->run.show.is_terminal) return;
+  if (show->quiet || !show->is_terminal) return;
   snprintf(line, sizeof line, "%.200s", what);
-  pwi_train_show_draw(&train->run.show, line);
+  pwi_train_show_draw(show, line);
 }
 
-static bool stopping(void *context) {
-  (void)context;
-  return pwi_train_run_was_interrupted();
-}
-
-/* --- before ------------------------------------------------------------------------------------------------------- */
-
-static int read_rows(struct metric_train *train, const char *const *paths, size_t count, struct pwi_spool *spool,
-                     struct pawl_mlr_rows **rows_out) {
-  const struct pwi_train_metric_options *options = &train->options;
+static int read_rows(struct pwi_train_matrix_run *train, const char *const *paths, size_t count,
+                     struct pwi_spool *spool, bool is_test) {
+  struct metric_train *own = (struct metric_train *)train;
+  const struct pwi_train_metric_options *options = &own->options;
   const struct pwi_train_rows_wanted wanted = {.base = &options->base,
                                                .has_images = options->has_images,
                                                .image_format = options->image_format,
                                                .reading = &options->reading,
                                                .threads = options->metric.threads};
-  return pwi_train_rows_read(&train->run, &wanted, paths, count, spool, rows_out);
+  return pwi_train_rows_read(&train->run, &wanted, paths, count, spool, is_test ? &own->test : &own->rows);
 }
 
-static int prepare(struct metric_train *train) {
-  const struct pwi_train_metric_options *options = &train->options;
-  const char *no_checkpoint = NULL;
-  int exit_code = pwi_train_names_init(&train->names, &options->base, false, &no_checkpoint);
-  if (exit_code == PWI_EXIT_OK)
-    exit_code = read_rows(train, options->base.data, options->base.data_count, &train->spool, &train->rows);
-  if (exit_code == PWI_EXIT_OK && options->test.count > 0)
-    exit_code = read_rows(train, options->test.at, options->test.count, &train->test_spool, &train->test);
-  return exit_code;
+static pawl_status find_costs(struct pwi_train_matrix_run *train, const struct pawl_matrix_sharing *sharing,
+                              struct pawl_matrix_costs *costs_out, char *error) {
+  const struct metric_train *own = (struct metric_train *)train;
+  return pawl_metric_costs(own->rows, &own->options.metric, sharing, costs_out, error);
 }
 
-/* --- after -------------------------------------------------------------------------------------------------------- */
-
-static pawl_status write_model(void *context, const char *path, bool is_rescue, char error[PWI_TRAIN_KEEP_TEXT]) {
-  (void)is_rescue;
-  return pawl_metric_model_write(context, path, error);
+static pawl_status learn(struct pwi_train_matrix_run *train, const struct pawl_matrix_sharing *sharing,
+                         struct pawl_matrix_shared *shared_out, char *error) {
+  struct metric_train *own = (struct metric_train *)train;
+  struct pawl_metric_options *metric = &own->options.metric;
+  metric->progress = progress;
+  metric->stage = stage;
+  metric->stopping = pwi_train_matrix_stopping;
+  metric->context = train;
+  if (!sharing) return pawl_metric_train(own->rows, own->test, metric, &own->model, &own->result, error);
+  return pawl_metric_train_shared(train->run.session, sharing, own->rows, own->test, metric, &own->model, &own->result,
+                                  shared_out, error);
 }
 
-static int print_result(const struct metric_train *train, const struct pawl_metric_model *model,
-                        const struct pawl_metric_result *result) {
-  struct pwi_train_metric_end end = {.options = &train->options,
-                                     .model = model,
-                                     .result = result,
-                                     .output = train->names.output,
-                                     .seconds = train->seconds};
-  pawl_mlr_rows_info(train->rows, &end.read);
-  if (train->options.base.json) return pwi_train_metric_end_json(&end);
-  if (!train->options.base.quiet) pwi_train_metric_end_print(&end);
-  return PWI_EXIT_OK;
+static pawl_status write_model(const struct pwi_train_matrix_run *train, const char *path, char *error) {
+  return pawl_metric_model_write(((const struct metric_train *)train)->model, path, error);
 }
 
-/* Returns the exit code that the result deserves. */
-static int judge(struct metric_train *train, const struct pawl_metric_result *result) {
+static int judge(struct pwi_train_matrix_run *train) {
+  const struct pawl_metric_result *result = &((struct metric_train *)train)->result;
   char line[PWI_TRAIN_LINE_MAX];
-  if (result->test_unknown_labels > 0) {
-    snprintf(line, sizeof line, "left out %" PRIu64 " test row%s whose label no training row has",
-             result->test_unknown_labels, result->test_unknown_labels == 1 ? "" : "s");
-    pwi_train_run_tell(&train->run, line);
-  }
-  if (strcmp(result->why, "interrupted") == 0) {
-    snprintf(line, sizeof line, "the best model so far was saved to %.400s", train->names.output);
-    pwi_train_show_say(&train->run.show, line);
-    return PWI_TRAIN_INTERRUPTED;
-  }
+  pwi_train_matrix_tell_unknown(train, result->test_unknown_labels);
+  if (strcmp(result->why, "interrupted") == 0) return pwi_train_matrix_interrupted(train, "the best model so far");
   if (result->is_better) return PWI_EXIT_OK;
   snprintf(line, sizeof line,
            "%.200s is NO BETTER than Euclidean distance on the held-out rows (%.2f %% and %.2f %%); try %s",
@@ -110,50 +82,39 @@ static int judge(struct metric_train *train, const struct pawl_metric_result *re
   return PWI_TRAIN_UNCERTAIN;
 }
 
-static int keep(struct metric_train *train, struct pawl_metric_model *model, const struct pawl_metric_result *result) {
-  char error[PWI_TRAIN_KEEP_TEXT] = "";
-  if (pwi_train_keep(train->names.output, write_model, model, error))
-    return pwi_cli_failure(train->options.base.command, "%s", error);
-  int exit_code = judge(train, result), printed = print_result(train, model, result);
-  return exit_code ? exit_code : printed;
-}
-
-static int fail(struct metric_train *train, pawl_status status, const char *error) {
-  if (status != PAWL_CANCELLED) return pwi_train_run_explain(&train->run, status, error);
-  pwi_train_run_tell(&train->run, "interrupted before there was a model; no model was written");
-  return PWI_TRAIN_INTERRUPTED;
-}
-
-static int learn(struct metric_train *train) {
-  struct pawl_metric_options *metric = &train->options.metric;
-  struct pawl_metric_model *model = NULL;
-  struct pawl_metric_result result;
-  char error[PAWL_MLR_TEXT] = "";
-  metric->progress = progress;
-  metric->stage = stage;
-  metric->stopping = stopping;
-  metric->context = train;
-  pawl_status status = pawl_metric_train(train->rows, train->test, metric, &model, &result, error);
-  train->seconds = pwi_train_run_conclude(&train->run, error);
-  int exit_code = status ? fail(train, status, error) : keep(train, model, &result);
-  pawl_metric_model_destroy(model);
-  return exit_code;
+static int print_result(const struct pwi_train_matrix_run *train, const struct pawl_matrix_shared *shared) {
+  const struct metric_train *own = (const struct metric_train *)train;
+  struct pwi_train_metric_end end = {.options = &own->options,
+                                     .model = own->model,
+                                     .result = &own->result,
+                                     .shared = shared,
+                                     .output = train->names.output,
+                                     .seconds = train->seconds};
+  pawl_mlr_rows_info(own->rows, &end.read);
+  if (own->options.base.json) return pwi_train_metric_end_json(&end);
+  if (!own->options.base.quiet) pwi_train_metric_end_print(&end);
+  return PWI_EXIT_OK;
 }
 
 int pwi_train_metric_run(const struct pwi_command *command, int argc, char **argv) {
-  struct metric_train train = {.seconds = 0};
+  static const struct pwi_train_matrix_calls calls = {read_rows, find_costs, learn, write_model, judge, print_result};
+  struct metric_train own = {.rows = NULL};
+  struct pwi_train_metric_options *options = &own.options;
   int exit_code = PWI_EXIT_OK;
-  if (!pwi_train_metric_options_read(&train.options, command, argc, argv, &exit_code)) return exit_code;
-  pwi_train_run_init(&train.run, &train.options.base);
-  pwi_train_run_catch();
-  exit_code = prepare(&train);
-  if (exit_code == PWI_EXIT_OK) exit_code = learn(&train);
-  fflush(stdout);
-  pwi_train_run_fini(&train.run);
-  pawl_mlr_rows_destroy(train.rows);
-  pawl_mlr_rows_destroy(train.test);
-  pwi_spool_fini(&train.spool);
-  pwi_spool_fini(&train.test_spool);
-  pwi_train_names_fini(&train.names);
+  if (!pwi_train_metric_options_read(options, command, argc, argv, &exit_code)) return exit_code;
+  options->metric.resume = options->base.resume;
+  own.train = (struct pwi_train_matrix_run){.calls = &calls,
+                                            .base = &options->base,
+                                            .matrix = &options->matrix,
+                                            .test = &options->test,
+                                            .has_images = options->has_images,
+                                            .reading = &options->reading,
+                                            .image_format = &options->image_format,
+                                            .has_checkpoints = options->has_checkpoints,
+                                            .checkpoint = &options->metric.checkpoint};
+  exit_code = pwi_train_matrix_run(&own.train);
+  pawl_metric_model_destroy(own.model);
+  pawl_mlr_rows_destroy(own.rows);
+  pawl_mlr_rows_destroy(own.test);
   return exit_code;
 }

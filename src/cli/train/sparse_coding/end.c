@@ -26,12 +26,14 @@ void pwi_train_sparse_line(const struct pawl_sparse_progress *is, char text_out[
 }
 
 json_t *pwi_train_sparse_json(const struct pawl_sparse_progress *is) {
-  return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o}", "epoch", (json_int_t)is->epoch,
-                   "epochs", (json_int_t)is->epochs, "objective", number(is->objective), "gap", number(is->gap),
-                   "error", number(is->error), "nonzeros", number(is->nonzeros), "test_error", number(is->test_error),
-                   "test_nonzeros", number(is->test_nonzeros), "batch", (json_int_t)is->batch, "unused",
-                   (json_int_t)is->unused, "replaced", (json_int_t)is->replaced, "seconds", number(is->seconds),
-                   "rows_per_s", number(is->rows_per_s));
+  return json_pack("{s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:I, s:o, s:o}", "epoch",
+                   (json_int_t)is->epoch, "epochs", (json_int_t)is->epochs, "objective", number(is->objective), "gap",
+                   number(is->gap), "error", number(is->error), "nonzeros", number(is->nonzeros), "test_error",
+                   number(is->test_error), "test_nonzeros", number(is->test_nonzeros), "batch", (json_int_t)is->batch,
+                   "unused", (json_int_t)is->unused, "replaced", (json_int_t)is->replaced, "seconds",
+                   number(is->seconds), "rows_per_s", number(is->rows_per_s), "update_bytes",
+                   (json_int_t)is->update_bytes, "work_seconds", number(is->work_s), "wait_seconds",
+                   number(is->wait_s));
 }
 
 /* --- the result --------------------------------------------------------------------------------------------------- */
@@ -66,6 +68,7 @@ int pwi_train_sparse_end_json(const struct pwi_train_sparse_end *end) {
   pawl_sparse_model_about(end->model, &about);
   json_t *object = describe(end, &about), *more = describe_more(end, &about);
   if (object && more) (void)json_object_update(object, more);
+  if (object && end->shared) pwi_train_matrix_json(&end->options->matrix, &end->options->base, end->shared, object);
   json_decref(more);
   return pwi_train_json_write(stdout, object) ? PWI_EXIT_OK
                                               : pwi_cli_failure(end->options->base.command, "cannot print the result");
@@ -103,6 +106,7 @@ void pwi_train_sparse_end_print(const struct pwi_train_sparse_end *end) {
   printf("  %-12s %s: %s training, %s measuring, %s rows/s\n", "time", pwi_train_time(end->seconds, whole),
          pwi_train_time(result->train_s, training), pwi_train_time(result->measure_s, measuring),
          pwi_train_short(result->rows_per_s, speed));
+  if (end->shared) pwi_train_matrix_print(&end->options->base, end->shared);
   printf("  %-12s %s%s\n", "model", end->output, end->options->base.output ? "" : " (choose another name with -o)");
   printf("\nnext:  pawl predict");
   pwi_train_word_print(end->output);

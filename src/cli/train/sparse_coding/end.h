@@ -11,7 +11,8 @@ struct pwi_train_sparse_end {
   const struct pwi_train_sparse_options *options;
   const struct pawl_sparse_model *model;
   const struct pawl_sparse_result *result;
-  const char *output; /* path of the model */
+  const struct pawl_matrix_shared *shared; /* NULL: this process has made all steps */
+  const char *output;                      /* path of the model */
   struct pawl_sparse_rows_info read;
   double seconds; /* since the start of the command */
 };

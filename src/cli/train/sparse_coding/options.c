@@ -36,10 +36,11 @@ const struct pwi_cli_option pwi_train_sparse_list[] = {
      "and the last epoch has not (default: 2e-3)"},
     {PWI_TRAIN_CODE_TOLERANCE, "code-tolerance", "X",
      "duality gap at which a code is good enough, as a share of its part of the objective (default: 1e-4)"},
-    {PWI_TRAIN_BATCH, "batch", "N", "number of rows in a step at first (default: 256)"},
+    {PWI_TRAIN_BATCH, "batch", "N", "number of rows in a step at first, of all workers together (default: 256)"},
     {PWI_TRAIN_SEED, "seed", "N", "seed of patches, first atoms and the order of rows (default: 1)"},
     {PWI_TRAIN_THREADS, "threads", "N",
      "number of threads (default: one for each processor); the model does not depend on it"},
+    PWI_TRAIN_MATRIX_PLACE,
     PWI_CLI_HEADING("state and output"),
     {PWI_TRAIN_CHECKPOINT, "checkpoint", "FILE",
      "save the state to FILE (default with --checkpoint-every or --resume: MODEL.checkpoint)"},
@@ -87,6 +88,8 @@ static const char *read_format(struct pwi_train_sparse_options *options, const c
 
 static const char *read_other(void *context, int letter, const char *value) {
   struct pwi_train_sparse_options *options = context;
+  const char *wanted = pwi_train_matrix_read(&options->matrix, letter, value);
+  if (wanted) return wanted;
   if (letter == PWI_TRAIN_CHECKPOINT_EVERY) options->has_checkpoints = true;
   options->has_row_options |= letter == PWI_TRAIN_LABEL || letter == PWI_TRAIN_SEPARATOR ||
                               letter == PWI_TRAIN_HASH_BITS || letter == PWI_TRAIN_BINARY ||
@@ -100,9 +103,6 @@ static int check(struct pwi_train_sparse_options *options) {
   const struct pwi_command *command = options->base.command;
   struct pawl_sparse_options sparse = options->sparse;
   char error[PAWL_SPARSE_TEXT];
-  if (options->base.is_launched && options->base.ranks.size > 1)
-    return pwi_cli_usage(command, "dictionaries are trained in one process; start it without %s",
-                         options->base.ranks.launcher);
   if (options->base.resume) sparse.checkpoint = "beside the model"; /* settled later */
   if (!pawl_sparse_check(&sparse, error)) return pwi_cli_usage(command, "%s", error);
   options->has_images =
@@ -114,13 +114,14 @@ static int check(struct pwi_train_sparse_options *options) {
     return pwi_cli_usage(command, "--patch is for images; are they in the idx or cifar format? Give --format");
   if (options->patches && !options->patch)
     return pwi_cli_usage(command, "--patches is the number of patches; give their size with --patch P");
-  return PWI_EXIT_OK;
+  return pwi_train_matrix_settle(&options->matrix, &options->base);
 }
 
 bool pwi_train_sparse_options_read(struct pwi_train_sparse_options *options, const struct pwi_command *command,
                                    int argc, char **argv, int *exit_out) {
   *options = (struct pwi_train_sparse_options){.patch = 0};
   pwi_train_base_init(&options->base, command);
+  options->base.has_matrix = true;
   pawl_sparse_options_init(&options->sparse);
   pawl_data_options_init(&options->reading);
   options->reading.labels_optional = true;

@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/train/base.h"
+#include "cli/train/matrix/share.h"
 #include "cli/train/rules.h"
 
 struct pwi_train_sparse_options {
@@ -19,6 +20,7 @@ struct pwi_train_sparse_options {
   uint32_t patch;                       /* 0: whole images */
   uint64_t patches;                     /* number of patches; 0: the default */
   struct pwi_train_files_given test;
+  struct pwi_train_matrix matrix;
 };
 
 /* The options, for --help and parsing. */
