@@ -11,7 +11,7 @@ target_link_libraries(pawl_storm PRIVATE pawl_storm_harness pawl_cli pawl_inside
 set_target_properties(pawl_storm PROPERTIES OUTPUT_NAME pawl-storm)
 
 file(GLOB bench_command_sources CONFIGURE_DEPENDS bench/command/*.c bench/command/asap/*.c
-  bench/command/lapser/*.c)
+  bench/command/lapser/*.c bench/command/sfb/*.c)
 list(FILTER bench_command_sources EXCLUDE REGEX "_test\\.c$")
 add_executable(pawl_bench ${bench_command_sources})
 target_include_directories(pawl_bench PRIVATE .)

@@ -16,6 +16,18 @@ pawl_status pwi_graph_refuse(struct pwi_graph_why *why, pawl_status status, cons
   return status;
 }
 
+pawl_status pwi_graph_copy(const struct pwi_graph *graph, struct pwi_graph **graph_out) {
+  struct pwi_graph_edge *edges = pwi_alloc_zero(graph->edges + (size_t)1, sizeof *edges);
+  size_t at = 0;
+  if (!edges) return PAWL_NO_MEMORY;
+  for (uint32_t i = 0; i < graph->nodes; i++)
+    for (uint32_t k = graph->out_begin[i]; k < graph->out_begin[i + 1]; k++)
+      edges[at++] = (struct pwi_graph_edge){i, graph->out[k]};
+  pawl_status status = pwi_graph_create(graph->nodes, edges, graph->edges, NULL, graph_out);
+  pwi_free(edges);
+  return status;
+}
+
 void pwi_graph_destroy(struct pwi_graph *graph) {
   if (!graph) return;
   pwi_free(graph->out_begin);

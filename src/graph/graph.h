@@ -67,6 +67,9 @@ pawl_status pwi_graph_refuse(struct pwi_graph_why *why, pawl_status status, cons
 PAWL_MUST_USE pawl_status pwi_graph_create(size_t nodes, const struct pwi_graph_edge *edges, size_t count,
                                            struct pwi_graph_why *why, struct pwi_graph **graph_out);
 
+/* PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_graph_copy(const struct pwi_graph *graph, struct pwi_graph **graph_out);
+
 /* NULL is fine. */
 void pwi_graph_destroy(struct pwi_graph *graph);
 

@@ -16,6 +16,7 @@ bench=${PAWL_BENCH:?the path of pawl-bench}
 storm=${PAWL_STORM:?the path of pawl-storm}
 explains "$bench" '' 'usage: pawl-bench COMMAND' 'pawl-bench net' 'pawl-bench kv' 'pawl-bench failover' 'pawl-bench wait'
 explains "$bench" lapser --figure --tcp --sim --gigabits --svg --json
+explains "$bench" sfb --figure --staleness --magnify --pair-ms --svg --json
 explains "$bench" net 'usage: pawl-bench net' --transport --size --op --peers --json
 explains "$bench" kv --case --workers --servers --transport --json
 explains "$bench" failover --servers --workers --replicas --kills --mode --gigabytes --seed --json

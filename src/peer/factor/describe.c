@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/hash.h"
 #include "peer/factor/inside.h"
 
 /* Each is a u64; the life of the engine stands before them. */
@@ -41,6 +42,15 @@ static const char *const names[] = {
 
 static_assert(16 + 8 * FIELDS <= FACTOR_DESCRIPTION_SIZE, "a description is too long");
 
+/* A file is named by what it contains: its path may differ. */
+static uint64_t graph_of(const struct pwi_factor_config *config) {
+  const struct pwi_graph *file = config->file;
+  if (config->is_complete) return 0;
+  if (!file) return 1 + (uint64_t)config->topology;
+  uint64_t hash = pwi_hash(file->out, file->edges * sizeof *file->out, file->nodes);
+  return pwi_hash(file->out_begin, (file->nodes + (size_t)1) * sizeof *file->out_begin, hash) | UINT64_C(1) << 63;
+}
+
 void pwi_factor_describe(const struct pwi_factor_config *config, unsigned char bytes[FACTOR_DESCRIPTION_SIZE]) {
   const uint64_t fields[FIELDS] = {
       [FIELD_rows] = config->shape.rows,
@@ -52,7 +62,7 @@ void pwi_factor_describe(const struct pwi_factor_config *config, unsigned char b
       [FIELD_prox] = config->prox.kind,
       [FIELD_weight] = pwi_double_bits(config->prox.weight),
       [FIELD_weight2] = pwi_double_bits(config->prox.weight2),
-      [FIELD_graph] = config->is_complete ? 0 : 1 + (uint64_t)config->topology,
+      [FIELD_graph] = graph_of(config),
       [FIELD_degree] = config->degree,
       [FIELD_seed] = config->is_complete ? 0 : config->seed,
       [FIELD_forwards] = config->forwards,

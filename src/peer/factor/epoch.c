@@ -76,7 +76,7 @@ static pawl_status find_parents(struct pwi_factor *engine, uint32_t nodes) {
   return PAWL_OK;
 }
 
-/* A topology that does not exist for so many members gives way to the complete graph. */
+/* A graph that does not exist for so many members gives way to the complete one. */
 static pawl_status make_graph(struct pwi_factor *engine) {
   uint32_t nodes = number_nodes(engine);
   struct pwi_graph_spec spec = {.topology = engine->config.topology,
@@ -88,7 +88,9 @@ static pawl_status make_graph(struct pwi_factor *engine) {
   engine->graph = NULL;
   engine->parents = NULL;
   if (engine->config.is_complete || nodes < 2) return PAWL_OK;
-  pawl_status status = pwi_graph_make(&spec, NULL, &engine->graph);
+  const struct pwi_graph *file = engine->config.file;
+  if (file && file->nodes != nodes) return PAWL_OK;
+  pawl_status status = file ? pwi_graph_copy(file, &engine->graph) : pwi_graph_make(&spec, NULL, &engine->graph);
   if (status) engine->graph = NULL;
   if (status == PAWL_NO_MEMORY) return status;
   return engine->graph && engine->config.forwards ? find_parents(engine, nodes) : PAWL_OK;

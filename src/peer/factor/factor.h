@@ -42,7 +42,8 @@ struct pwi_factor_config {
   enum pwi_topology topology;
   uint32_t degree;
   uint64_t seed;
-  bool forwards; /* members pass commits on, so that all receive them */
+  const struct pwi_graph *file; /* instead of a topology, for as many members as it has nodes; borrowed. NULL: none */
+  bool forwards;                /* members pass commits on, so that all receive them */
 
   void *context;                 /* of the functions below */
   void (*wakes)(void *context);  /* inside the actor: the want has changed */

@@ -33,19 +33,6 @@ static pawl_status make_named(const struct pwi_reduce_graph *graph, const struct
   return pwi_graph_make(&spec, NULL, graph_out);
 }
 
-static pawl_status make_file(const struct pwi_graph *file, size_t count, struct pwi_graph **graph_out) {
-  if (file->nodes != count) return PAWL_MISMATCH;
-  struct pwi_graph_edge *edges = pwi_alloc_zero(file->edges + (size_t)1, sizeof *edges);
-  size_t at = 0;
-  if (!edges) return PAWL_NO_MEMORY;
-  for (uint32_t i = 0; i < file->nodes; i++)
-    for (uint32_t k = file->out_begin[i]; k < file->out_begin[i + 1]; k++)
-      edges[at++] = (struct pwi_graph_edge){i, file->out[k]};
-  pawl_status status = pwi_graph_create(count, edges, at, NULL, graph_out);
-  pwi_free(edges);
-  return status;
-}
-
 void pwi_reduce_forget_plan(struct pwi_reduce *engine) {
   pwi_free(engine->plan.racks);
   pwi_graph_destroy(engine->plan.graph);
@@ -74,7 +61,7 @@ pawl_status pwi_reduce_make_plan(struct pwi_reduce *engine) {
   pawl_status status = PAWL_INVALID;
   if (plan->count == 1) return PAWL_OK;
   if (graph->file)
-    status = make_file(graph->file, plan->count, &plan->graph);
+    status = graph->file->nodes == plan->count ? pwi_graph_copy(graph->file, &plan->graph) : PAWL_MISMATCH;
   else if (!graph->is_default)
     status = make_named(graph, plan, &plan->graph);
   if (!status || status == PAWL_NO_MEMORY) return status;
