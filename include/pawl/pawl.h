@@ -54,6 +54,7 @@
 #include <pawl/collective.h>
 #include <pawl/data.h>
 #include <pawl/words.h>
+#include <pawl/destination.h>
 #include <pawl/factor.h>
 #include <pawl/filter.h>
 #include <pawl/group.h>

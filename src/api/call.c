@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/group.h"
 #include "api/session.h"
 #include "api/vector.h"
 #include "base/bytes.h"
@@ -261,7 +262,7 @@ pawl_status pwi_task_elsewhere_aside(struct pawl_session *session, struct pawl_n
 
 /* --- triggers ------------------------------------------------------------------------------------------- */
 
-static bool find_group(struct pawl_session *session, const char *entry, struct pwi_vector_id *id_out) {
+static bool know_group(struct pawl_session *session, const char *entry, struct pwi_vector_id *id_out) {
   pwi_driver_enter(&session->driver);
   const struct pwi_entry *known = pwi_catalogue_named(pwi_client_catalogue(session->client), entry);
   if (known) *id_out = known->id;
@@ -269,18 +270,22 @@ static bool find_group(struct pawl_session *session, const char *entry, struct p
   return known != NULL;
 }
 
+pawl_status pwi_group_find(struct pawl_session *session, const char *what, const char *group,
+                           struct pwi_vector_id *id_out) {
+  char entry[PAWL_NAME_MAX + 1];
+  pawl_status status = pwi_group_entry_name(what, group, entry);
+  if (status || know_group(session, entry, id_out)) return status;
+  status = pwi_session_ask(session, PWI_ASK_SYNC, NULL, pwi_driver_deadline(SYNC_NS), NULL, NULL);
+  if (!status && !know_group(session, entry, id_out)) status = PAWL_NOT_FOUND;
+  return status ? pwi_error_status(status, "%s %s", what, group) : PAWL_OK;
+}
+
 pawl_status pawl_trigger(struct pawl_session *session, const char *group, uint64_t tick, struct pawl_vector *vector,
                          struct pawl_where where, const void *values, struct pawl_task **task_out) {
-  char entry[PAWL_NAME_MAX + 1];
   struct pwi_vector_id id;
   if (!session || !vector || vector->session != session)
     return pwi_error(PAWL_INVALID, "trigger: session or vector is NULL, or vector belongs to another session");
-  pawl_status status = pwi_group_entry_name("trigger at", group, entry);
+  pawl_status status = pwi_group_find(session, "trigger at", group, &id);
   if (status) return status;
-  if (!find_group(session, entry, &id)) {
-    status = pwi_session_ask(session, PWI_ASK_SYNC, NULL, pwi_driver_deadline(SYNC_NS), NULL, NULL);
-    if (!status && !find_group(session, entry, &id)) status = PAWL_NOT_FOUND;
-    if (status) return pwi_error_status(status, "trigger at %s", group);
-  }
   return pwi_vector_trigger(vector, &where, values, id, tick, task_out);
 }

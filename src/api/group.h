@@ -43,6 +43,11 @@ struct pawl_group {
 PAWL_MUST_USE pawl_status pwi_group_join(struct pawl_session *session, enum pwi_entry_kind kind, const char *name,
                                          uint32_t size, int64_t deadline, struct pawl_group **group_out);
 
+/* The id of a group or peer group by its name; asks the manager about an unknown one. PAWL_INVALID, PAWL_NOT_FOUND; sets
+ * pawl_error_text, which begins with `what`. */
+PAWL_MUST_USE pawl_status pwi_group_find(struct pawl_session *session, const char *what, const char *group,
+                                         struct pwi_vector_id *id_out);
+
 /* Inside the gate: the members by ascending id, valid inside the gate only, and how many of them come before
  * this session. */
 const struct pwi_membership_member *pwi_group_members(const struct pawl_group *group, size_t *count_out,

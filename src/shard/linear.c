@@ -266,7 +266,8 @@ static void do_work(void *context) {
 
 void pwi_linear_apply(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                       const struct pwi_named *named, struct pawl_range part) {
-  struct linear_work work = {shard, vector, NULL, &request->operation, named, pawl_range_common(part, request->terms.range)};
+  struct linear_work work = {
+      shard, vector, NULL, &request->operation, named, pawl_range_common(part, request->terms.range)};
   bool runs = pwi_linear_runs(request->operation.kind);
   pawl_status status = pwi_linear_other(shard, vector, request, &work.other);
   assert(status == PAWL_OK);
