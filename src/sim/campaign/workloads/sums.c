@@ -32,7 +32,7 @@ struct sum_push {
   struct summer *member;
   bool is_busy, pulls;
   uint64_t tick;
-  int64_t ones[SUM_KEYS], in[SUM_KEYS * MEMBERS_MAX], out[SUM_KEYS * STORED];
+  int64_t coefficients[SUM_KEYS * MEMBERS_MAX], in[SUM_KEYS * MEMBERS_MAX], out[SUM_KEYS * STORED];
 };
 
 struct summer {
@@ -114,6 +114,25 @@ static void summed(struct pwi_task *task) {
                       (int64_t)pwi_random_below(member->client.random, has_relays(member) ? 60 * MS : 150 * MS), 0);
 }
 
+/* Some members send factors, others the rows. With relays all do the same in a tick, and few ticks have factors: a relay
+ * does not take them. */
+static bool sends_factors(const struct sum_push *push) {
+  if (has_relays(push->member)) return push->tick % 5 == 0;
+  return (push->tick + push->member->index) % 2 == 0;
+}
+
+/* With relays the coefficients of a key are as long as its row, and another row: taken for rows they would count for another
+ * member. */
+static const int64_t *as_factors(struct sum_push *push, struct pwi_where *where) {
+  static const int64_t turned[MEMBERS_MAX][MEMBERS_MAX] = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}};
+  size_t count = has_relays(push->member) ? MEMBERS_MAX : 1, from = 0;
+  while (count > 1 && turned[from][push->member->index] == 0) from++;
+  for (size_t i = 0; i < SUM_KEYS; i++) push->coefficients[i * count + from] = 1;
+  where->operand = count > 1 ? turned[0] : push->in;
+  where->operand_rows = count;
+  return push->coefficients;
+}
+
 static void call_tick(struct summer *member, struct sum_push *push) {
   struct pwi_random *random = member->client.random;
   *push = (struct sum_push){.member = member, .is_busy = true, .task.finished = summed};
@@ -126,13 +145,7 @@ static void call_tick(struct summer *member, struct sum_push *push) {
     where.keys = member->sums->keys;
     where.count = SUM_KEYS;
   }
-  const int64_t *in = push->in;
-  if ((push->tick + member->index) % 2 == 0) { /* some members send factors, others the rows */
-    for (size_t i = 0; i < SUM_KEYS; i++) push->ones[i] = 1;
-    in = push->ones;
-    where.operand = push->in;
-    where.operand_rows = 1;
-  }
+  const int64_t *in = sends_factors(push) ? as_factors(push, &where) : push->in;
   pawl_status status = pwi_client_start(member->client.client, &push->task, member->rows,
                                         push->pulls ? PWI_REQUEST_PUSHPULL : PWI_REQUEST_PUSH, &where, in,
                                         push->pulls ? push->out : NULL);
