@@ -162,7 +162,8 @@ static void sum_biases(const struct cnn_layer *layer, size_t images, const float
 }
 
 void cnn_conv_backward(const struct cnn_layer *layer, size_t images, const float *parameters, const float *input,
-                       const float *output_slope, float *columns, float *gradient, float *input_slope) {
+                       const float *output_slope, float *columns, float *gradient, float *input_slope,
+                       const struct cnn_sink *sink) {
   size_t inputs = cnn_layer_inputs(layer), outputs = cnn_shape_plane(layer->out), step = group_size(layer, images);
   struct cnn_matrix weights = {parameters + layer->weights, inputs, true};
   sum_biases(layer, images, output_slope, gradient + layer->biases);
@@ -172,8 +173,10 @@ void cnn_conv_backward(const struct cnn_layer *layer, size_t images, const float
     size_t count = group.count * outputs;
     struct cnn_matrix slope = {output_slope + first * outputs, images * outputs, false};
     struct cnn_matrix matrix = columns_of(layer, group, input, columns);
+    if (sink) sink->take(sink->context, layer, count, slope, matrix);
     matrix.is_transposed = true;
-    cnn_multiply(layer->out.channels, inputs, count, slope, matrix, first > 0, gradient + layer->weights, inputs);
+    if (!sink)
+      cnn_multiply(layer->out.channels, inputs, count, slope, matrix, first > 0, gradient + layer->weights, inputs);
     if (!input_slope) continue;
     bool plain = is_plain(layer);
     cnn_multiply(inputs, count, layer->out.channels, weights, slope, false,

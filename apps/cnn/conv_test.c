@@ -75,7 +75,7 @@ static void assert_backward(struct scene *scene, size_t sparse) {
   /* what was there before does not matter */
   for (size_t i = 0; i < scene->parameters_count; i++) gradient[i] = NAN;
   for (size_t i = 0; i < scene->inputs; i++) input_slope[i] = NAN;
-  cnn_conv_backward(layer, scene->images, parameters, input, slope, columns, gradient, input_slope);
+  cnn_conv_backward(layer, scene->images, parameters, input, slope, columns, gradient, input_slope, NULL);
   for (size_t i = 0; i < scene->parameters_count; i += sparse)
     assert_near((double)gradient[i], reference_slope(sum_of, scene, &scene->parameters[i]), BACKWARD, "gradient", i);
   for (size_t i = 0; i < scene->inputs; i += sparse)
@@ -84,7 +84,7 @@ static void assert_backward(struct scene *scene, size_t sparse) {
 
   /* Without the slope of the input the gradient is the same. */
   float *again = floats(scene->parameters_count);
-  cnn_conv_backward(layer, scene->images, parameters, input, slope, columns, again, NULL);
+  cnn_conv_backward(layer, scene->images, parameters, input, slope, columns, again, NULL, NULL);
   assert_memory_equal(again, gradient, scene->parameters_count * sizeof *again);
   free(again);
   free(parameters);

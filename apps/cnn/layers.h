@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "apps/cnn/blas.h"
 #include "apps/cnn/net.h"
 
 /* --- CONV and FULL --------------------------------------------------------------------------------------- */
@@ -20,9 +21,21 @@ size_t cnn_conv_columns(const struct cnn_layer *layer, size_t images);
 void cnn_conv_forward(const struct cnn_layer *layer, size_t images, const float *parameters, const float *input,
                       float *columns, float *output);
 
-/* Writes the layer's part of `gradient`, and the slope of the input unless `input_slope` is NULL. */
+/* Who takes the gradient of the weights of FULL layers as factors: it is the sum over images of a product of two vectors, the
+ * slope of the layer's output and its input. */
+struct cnn_sink {
+  uint64_t layers; /* bit i: layer i of the net, of the first 64 */
+  /* The columns of both matrices belong to `count` images: [outputs][images], [inputs][images]. */
+  void (*take)(void *context, const struct cnn_layer *layer, size_t count, struct cnn_matrix slopes,
+               struct cnn_matrix inputs);
+  void *context;
+};
+
+/* Writes the layer's part of `gradient`, and the slope of the input unless `input_slope` is NULL. With a sink, which FULL
+ * layers may have, the weights' part of the gradient is not written. */
 void cnn_conv_backward(const struct cnn_layer *layer, size_t images, const float *parameters, const float *input,
-                       const float *output_slope, float *columns, float *gradient, float *input_slope);
+                       const float *output_slope, float *columns, float *gradient, float *input_slope,
+                       const struct cnn_sink *sink);
 
 /* --- POOL ------------------------------------------------------------------------------------------------ */
 

@@ -5,11 +5,12 @@
 struct cnn_pass {
   const struct cnn_net *net;
   bool trains;
-  bool drops;      /* the last forward pass has used dropout */
-  float *input;    /* of the first layer */
-  float **outputs; /* of each layer; an in-place layer has that of the layer before it */
-  uint8_t **bytes; /* of each layer: the picks of POOL, the kept values of DROPOUT; else NULL */
-  float *columns;  /* of CONV and FULL, one after another */
+  bool drops;                  /* the last forward pass has used dropout */
+  const struct cnn_sink *sink; /* NULL: none */
+  float *input;                /* of the first layer */
+  float **outputs;             /* of each layer; an in-place layer has that of the layer before it */
+  uint8_t **bytes;             /* of each layer: the picks of POOL, the kept values of DROPOUT; else NULL */
+  float *columns;              /* of CONV and FULL, one after another */
   float *slopes[2];
 };
 
@@ -97,9 +98,17 @@ void cnn_pass_destroy(struct cnn_pass *pass) {
   apps_free(pass);
 }
 
+void cnn_pass_divert(struct cnn_pass *pass, const struct cnn_sink *sink) { pass->sink = sink; }
+
 float *cnn_pass_input(struct cnn_pass *pass) { return pass->input; }
 
 /* --- forward and backward -------------------------------------------------------------------------------- */
+
+/* NULL: the layer's gradient stays here. */
+static const struct cnn_sink *sink_of(const struct cnn_pass *pass, size_t number) {
+  bool is_taken = pass->sink && number < 64 && (pass->sink->layers >> number & 1);
+  return is_taken && pass->net->layers[number].kind == CNN_FULL ? pass->sink : NULL;
+}
 
 static const float *input_of(const struct cnn_pass *pass, size_t number) {
   return number > 0 ? pass->outputs[number - 1] : pass->input;
@@ -140,7 +149,8 @@ static void go_back(struct cnn_pass *pass, size_t number, const float *parameter
   switch (layer->kind) {
   case CNN_CONV:
   case CNN_FULL:
-    cnn_conv_backward(layer, images, parameters, input_of(pass, number), slope, pass->columns, gradient, other);
+    cnn_conv_backward(layer, images, parameters, input_of(pass, number), slope, pass->columns, gradient, other,
+                      sink_of(pass, number));
     *at = 1 - *at;
     break;
   case CNN_POOL:

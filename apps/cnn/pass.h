@@ -13,6 +13,9 @@ PAWL_MUST_USE pawl_status cnn_pass_create(const struct cnn_net *net, size_t imag
                                           struct cnn_pass **pass_out);
 void cnn_pass_destroy(struct cnn_pass *pass); /* NULL is fine */
 
+/* From now on the weights' gradients of some layers go to a sink, which must outlive the pass, and not to `gradient`. */
+void cnn_pass_divert(struct cnn_pass *pass, const struct cnn_sink *sink);
+
 /* The images of the batch, to be written before a pass: [channel][image][row][column]. */
 float *cnn_pass_input(struct cnn_pass *pass);
 

@@ -148,6 +148,12 @@ struct pawl_cnn_result {
 
   double guess_loss; /* the loss of guessing */
   uint64_t resumed;  /* of `steps`: those of the run that this one continues */
+
+  /* PAWL_CNN_FACTORS: bytes of gradients that were sent or shown to other workers; layers that sent theirs as factors; whether
+   * after every part of an epoch all workers had the same parameters, bit by bit. */
+  uint64_t update_bytes;
+  uint32_t layers_as_factors;
+  bool is_identical;
 };
 
 struct pawl_cnn_options {
@@ -194,6 +200,10 @@ enum pawl_cnn_share {
             rounding */
   PAWL_CNN_REDUCE = 1, /* each worker has its own, and averages with its neighbours in a graph (<pawl/reduce.h>). The
                            sessions should be opened with `peers_only`: no servers are needed */
+  /* Each worker has its own, and sends its gradients to all others (<pawl/factor.h>): of a full layer two vectors for each
+   * image, where these are shorter than the layer's weights. A step of all workers equals one of one process, but for rounding,
+   * and all workers have the same bits. Sessions as with REDUCE. */
+  PAWL_CNN_FACTORS = 2,
 };
 
 /* What workers average with PAWL_CNN_REDUCE. */
@@ -264,6 +274,20 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_cnn_train_shared(
     struct pawl_session *session, const struct pawl_cnn_sharing *sharing, const struct pawl_images *images,
     const struct pawl_images *test, const struct pawl_cnn_options *options, struct pawl_cnn_model **model_out,
     struct pawl_cnn_result *result_out, char error[PAWL_CNN_TEXT]);
+
+/* The bytes that a step of all workers sends. Of vectors of full layers zeros count as other values do; they are sent without
+ * them where that is shorter. */
+struct pawl_cnn_costs {
+  double factors;             /* PAWL_CNN_FACTORS */
+  double servers;             /* PAWL_CNN_SERVERS: the parameters, to servers and back */
+  uint32_t layers_as_factors; /* full layers for which two vectors of each image are shorter than the weights */
+};
+
+/* For the least number of workers of `sharing`. Errors as pawl_cnn_train before the first step. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_cnn_costs(const struct pawl_images *images,
+                                                  const struct pawl_cnn_options *options,
+                                                  const struct pawl_cnn_sharing *sharing,
+                                                  struct pawl_cnn_costs *costs_out, char error[PAWL_CNN_TEXT]);
 
 /* Works for the training `job` (NULL: "cnn") until it ends. Waits up to `timeout_ns` for it. The session needs `listen`,
  * and should be opened with `stays_dead`. Errors as pawl_worker_run. */

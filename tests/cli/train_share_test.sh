@@ -98,7 +98,7 @@ refuses() {
   expect 2 "$pawl" $cnn -o no.model "$@"
   complained "$text"
 }
-refuses "invalid value 'mpi' for --share; expected servers or reduce" --share mpi
+refuses "invalid value 'mpi' for --share; expected servers, reduce, factors, auto or none" --share mpi
 refuses '--graph needs --share reduce' --share servers --workers 2 --graph root
 refuses "invalid value 'ssp' for --mode; expected notify-ack, bsp or async" --share servers --workers 2 --mode ssp
 refuses '--share reduce uses no servers' --share reduce --workers 2 --servers 2
@@ -136,6 +136,40 @@ complained 'the training diverged in epoch 1, step [0-9]*: the loss is not finit
 # shellcheck disable=SC2086
 expect 1 "$pawl" $cnn -o no.model --workers 2 --share reduce --graph spiral
 complained "spiral"
+
+# --- nets by factors -----------------------------------------------------------------------------------------------
+
+# Full layers send pairs of vectors, and the steps are those of one process. No server is started.
+# shellcheck disable=SC2086
+expect 0 "$pawl" $cnn $tested --epochs 2 --batch 16 --rate 0.001 -o factors.model --json --workers 2 --share factors
+near "$(figure loss)" "$alone"
+said '"share":"factors","workers":2,"workers_lost":0'
+said '"layers_as_factors":1,"update_bytes":[1-9][0-9]*,"identical":true'
+# shellcheck disable=SC2086
+expect 0 "$pawl" $cnn --epochs 1 --batch 16 --rate 0.001 -o auto.model --workers 2 --share auto
+complained '^--share auto: factors; a step of 2 workers sends [0-9.]*kB as factors and [0-9.]*kB by servers$'
+said '^  gradients  *[0-9.]*.*B in [0-9]* steps, of 1 layer as factors; parameters identical, bit by bit$'
+
+# A worker that comes for one that was killed takes over parameters and momentum of another.
+set_out factored --workers 3 --share factors
+children "$trainer" server | grep . && fail 'factors start a server'
+kill -9 "$(children "$trainer" worker | head -n 1)"
+eventually grep -q '; 3 now$' factored.log
+goes_on factored.jsonl
+eventually sh -c "grep -c ' joined; ' factored.log | grep -q '^[4-9]'" || fail "nobody came: $(cat factored.log)"
+goes_on factored.jsonl
+kill -INT "$trainer"
+ends 130
+grep -q '^  workers  *3 finished, 1 lost; shared by factors' factored.out || fail "the summary: $(cat factored.out)"
+grep -q 'parameters identical, bit by bit$' factored.out || fail "the summary: $(cat factored.out)"
+expect 0 "$pawl" predict factored.model test-images test-labels
+# shellcheck disable=SC2086
+expect 1 "$pawl" $cnn --rate 1e10 -o no.model --workers 2 --share factors
+complained 'the training diverged in epoch 1, step [0-9]*: the loss is not finite'
+refuses '--share factors uses no servers' --share factors --workers 2 --servers 2
+refuses 'with factors everyone sends to everyone in each step' --share factors --workers 2 --mode async
+refuses '--graph needs --share reduce' --share factors --workers 2 --graph ring
+refuses '--share auto compares bytes for a number of workers' --share auto --workers 0 --cluster 127.0.0.1:1
 
 # --- a graph from a file -------------------------------------------------------------------------------------------
 

@@ -2,10 +2,11 @@
  * worker.
  *
  * Every worker reads all images. In each step it computes the gradient of its share of the batch, which its rank and
- * the number of workers determine. The parameters are shared in one of two ways:
+ * the number of workers determine. The parameters are shared in one of three ways:
  *
  *   servers.c   they lie in a vector on the servers, to which all workers add their changes in each step;
- *   reduce.c    each worker has its own, and averages them, or the gradients, with its neighbours in a graph.
+ *   reduce.c    each worker has its own, and averages them, or the gradients, with its neighbours in a graph;
+ *   factors.c   each worker has its own, and all send their gradients to all others: those of full layers as factors.
  *
  * A round of the job is a part of an epoch, of about a second, so that workers can come and go, and the training can
  * show progress and be interrupted. A worker receives a *spec* when it joins, and an *order* in each round; it returns a
@@ -42,6 +43,8 @@ struct cnn_share_spec {
   enum pawl_reduce_mode mode;
   bool means_gradients;         /* gradients are averaged, not models */
   char folder[APPS_FOLDER_MAX]; /* of checkpoints; "": none */
+
+  uint64_t as_factors; /* PAWL_CNN_FACTORS: bit i: layer i sends its gradient as factors */
 };
 
 void cnn_share_spec_fini(struct cnn_share_spec *spec);
@@ -50,7 +53,7 @@ enum cnn_do {
   CNN_MEET = 1, /* reduce: reply with the number of the peer group */
   CNN_STEPS = 2,
   CNN_AGREE = 3, /* reduce: compute the mean of the models of all workers */
-  CNN_GIVE = 4,  /* reduce: the first worker reports parameters [begin, end) of that mean */
+  CNN_GIVE = 4,  /* the first worker reports parameters [begin, end): reduce: of that mean */
   CNN_SAVE = 5,  /* reduce: save parameters and momentum to a file */
   CNN_LOAD = 6,  /* reduce: load them */
 };
@@ -60,7 +63,7 @@ struct cnn_order {
   uint64_t step, count; /* STEPS: the first, and how many. SAVE, LOAD: those that were made */
   uint64_t number;      /* of the peer group that all workers know: reduce begins with at least this one */
   uint64_t serial;      /* of this round: part of the name of a reduce */
-  bool adopts;          /* all but one worker take over parameters and momentum */
+  bool adopts;          /* all but the first worker take over its parameters and momentum */
   uint64_t begin, end;  /* GIVE */
   uint64_t turn;        /* SAVE, LOAD */
 };
@@ -68,10 +71,11 @@ struct cnn_order {
 struct cnn_reply {
   struct cnn_tally tally;
   uint64_t diverged; /* the first step whose loss is not finite, from 1; 0: none */
-  uint64_t number;   /* MEET: of the peer group. STEPS by reduce: steps that the model of this worker has made */
+  uint64_t number;   /* MEET: of the peer group. STEPS without servers: steps that the model of this worker has made */
   double waited_s, worked_s;
   uint64_t bytes_sent, bytes_received; /* of the session so far */
   struct apps_reduce_part part;        /* SAVE, LOAD */
+  uint64_t update_bytes, hash;         /* factors: of this round; of the parameters */
 };
 
 /* JSON texts, which the caller frees; NULL without memory. Readers return false for a text that is incomplete or
@@ -116,6 +120,8 @@ struct cnn_worker {
   uint64_t iteration;         /* steps that the model has made */
   struct pawl_reduce *reduce; /* of the last round; NULL: none */
   float *mean;                /* of the models of all workers; NULL: none yet */
+
+  struct cnn_factors *factors; /* factors.c; NULL: none yet */
 };
 
 /* The images of the batch that are those of one of `count` workers. */
@@ -129,5 +135,15 @@ pawl_status cnn_reduce_agree(struct cnn_worker *worker, const struct cnn_order *
 pawl_status cnn_reduce_file(struct cnn_worker *worker, const struct cnn_order *order,
                             struct apps_reduce_part *part_out);
 void cnn_reduce_end(struct cnn_worker *worker);
+pawl_status cnn_factors_steps(struct cnn_worker *worker, const struct cnn_order *order, struct cnn_reply *reply);
+void cnn_factors_end(struct cnn_worker *worker);
+
+/* --- bytes (cost.c) --------------------------------------------------------------------------------------- */
+
+/* The layers whose gradient is shorter as factors, for so many workers and images of a step. */
+uint64_t cnn_layers_as_factors(const struct cnn_net *net, uint64_t images, uint32_t workers);
+
+/* Parameters that are not weights of these layers. */
+size_t cnn_rest_size(const struct cnn_net *net, uint64_t as_factors);
 
 #endif

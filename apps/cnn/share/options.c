@@ -40,13 +40,17 @@ static bool check_files(const struct pawl_cnn_sharing *is, char *error) {
 }
 
 static bool check(const struct pawl_cnn_sharing *is, char *error) {
-  if (is->share != PAWL_CNN_SERVERS && is->share != PAWL_CNN_REDUCE)
-    return bad(error, "unknown way to share; expected servers or reduce");
+  if ((int)is->share < 0 || is->share > PAWL_CNN_FACTORS)
+    return bad(error, "unknown way to share; expected servers, reduce or factors");
   if (is->path_count == 0 || !is->paths) return bad(error, "workers need the paths of the images, but paths is empty");
   if (is->workers_most > 0 && is->workers_most < is->workers)
     return bad(error, "the maximum of workers is below the minimum");
   if (is->share == PAWL_CNN_SERVERS && (is->graph || is->mode != 0 || is->average != 0))
     return bad(error, "servers use no graph, and average nothing; --graph and --average need --share reduce");
+  if (is->share == PAWL_CNN_FACTORS && (is->graph || is->mode != 0 || is->average != 0 || is->push != 0))
+    return bad(error,
+               "with factors everyone sends to everyone in each step; --graph, --mode and --average need --share "
+               "reduce");
   if ((int)is->push < 0 || is->push > PAWL_CNN_PUSH_ASYNC)
     return bad(error, "unknown mode of pushes; expected bsp, notify-ack or async");
   if (is->share == PAWL_CNN_REDUCE && is->push != 0)

@@ -90,7 +90,7 @@ static inline struct outcome train_shared(const struct pawl_images *images, cons
   snprintf(job, sizeof job, "job%u", ++jobs);
   sharing->job = job;
   for (uint32_t i = 0; i < sharing->workers; i++) {
-    hands[i] = (struct hand){.job = job, .peers_only = sharing->share == PAWL_CNN_REDUCE};
+    hands[i] = (struct hand){.job = job, .peers_only = sharing->share != PAWL_CNN_SERVERS};
     assert_int_equal(pthread_create(&hands[i].thread, NULL, labour, &hands[i]), 0);
   }
   outcome.status =

@@ -33,11 +33,20 @@ struct cnn_scheduler {
   int64_t saved_ns;
 };
 
+static bool has_factors(const struct cnn_scheduler *scheduler) { return scheduler->spec.share == PAWL_CNN_FACTORS; }
+static bool has_servers(const struct cnn_scheduler *scheduler) { return scheduler->spec.share == PAWL_CNN_SERVERS; }
+
 /* --- sums over workers ------------------------------------------------------------------------------------ */
 
+struct cnn_sum {
+  struct cnn_reply reply;
+  uint64_t lowest; /* of the numbers */
+  bool differs;    /* parameters do */
+};
+
 static pawl_status add_report(void *context, size_t index, const struct pawl_report *report) {
-  struct cnn_reply *sum = context, reply;
-  (void)index;
+  struct cnn_sum *all = context;
+  struct cnn_reply *sum = &all->reply, reply;
   if (!cnn_reply_read(report->bytes, report->size, &reply)) return PAWL_CORRUPT;
   sum->tally.loss += reply.tally.loss;
   sum->tally.wrong += reply.tally.wrong;
@@ -45,6 +54,10 @@ static pawl_status add_report(void *context, size_t index, const struct pawl_rep
   if (reply.diverged && (!sum->diverged || reply.diverged < sum->diverged)) sum->diverged = reply.diverged;
   if (reply.number > sum->number) sum->number = reply.number;
   apps_reduce_part_add(&sum->part, &reply.part);
+  if (reply.number < all->lowest) all->lowest = reply.number;
+  all->differs |= index > 0 && reply.hash != sum->hash;
+  sum->hash = reply.hash;
+  sum->update_bytes += reply.update_bytes;
   sum->waited_s += reply.waited_s;
   sum->worked_s += reply.worked_s;
   sum->bytes_sent += reply.bytes_sent;
@@ -52,11 +65,11 @@ static pawl_status add_report(void *context, size_t index, const struct pawl_rep
   return PAWL_OK;
 }
 
-/* One round; the sum of the replies. */
+/* One round; the sum of the replies. A worker that is behind takes over the model of another one in the next round. */
 static pawl_status do_round(struct cnn_scheduler *scheduler, struct cnn_order *order, struct cnn_reply *sum_out) {
   struct pawl_round *round = NULL;
   struct pawl_cnn_result *result = &scheduler->run->result;
-  struct cnn_reply sum = {0};
+  struct cnn_sum sum = {.lowest = UINT64_MAX};
   size_t workers = 0;
   order->serial = scheduler->serial++;
   pawl_status status = apps_round(&scheduler->common, cnn_order_write(order), &round);
@@ -65,9 +78,13 @@ static pawl_status do_round(struct cnn_scheduler *scheduler, struct cnn_order *o
   pawl_round_destroy(round);
   if (status) return status;
   result->workers = (uint32_t)workers;
-  if (sum.bytes_sent > result->bytes_sent) result->bytes_sent = sum.bytes_sent;
-  if (sum.bytes_received > result->bytes_received) result->bytes_received = sum.bytes_received;
-  *sum_out = sum;
+  if (sum.reply.bytes_sent > result->bytes_sent) result->bytes_sent = sum.reply.bytes_sent;
+  if (sum.reply.bytes_received > result->bytes_received) result->bytes_received = sum.reply.bytes_received;
+  result->update_bytes += sum.reply.update_bytes;
+  bool is_behind = has_factors(scheduler) && order->what == CNN_STEPS && sum.lowest < order->step + order->count;
+  scheduler->has_changed |= is_behind;
+  if (!is_behind && sum.differs) result->is_identical = false;
+  *sum_out = sum.reply;
   return PAWL_OK;
 }
 
@@ -79,18 +96,19 @@ static void plan_part(struct cnn_scheduler *scheduler, uint64_t taken, double se
   scheduler->steps = (uint64_t)fmax(1, fmin(wanted, GROWTH * (double)taken));
 }
 
-/* Reduce: all workers should begin with the same members. After a change they meet once; each tells which number of the
- * group it knows, and waits for the highest of them before the next reduce. */
+/* Without servers: all workers should begin with the same members. After a change they meet once; each tells which number of the
+ * group it knows, and waits for the highest of them before the next round of steps. */
 static pawl_status meet(struct cnn_scheduler *scheduler) {
   struct cnn_order order = {.what = CNN_MEET};
   struct cnn_reply sum;
-  if (scheduler->spec.share != PAWL_CNN_REDUCE) return PAWL_OK;
+  bool have_same = scheduler->spec.means_gradients || has_factors(scheduler);
+  if (has_servers(scheduler)) return PAWL_OK;
   while (scheduler->has_changed) {
     scheduler->has_changed = false;
     pawl_status status = do_round(scheduler, &order, &sum);
     if (status) return status;
     scheduler->number = sum.number;
-    scheduler->adopts = scheduler->run->result.steps > 0 && scheduler->spec.means_gradients;
+    scheduler->adopts = scheduler->run->result.steps > 0 && have_same;
   }
   return PAWL_OK;
 }
@@ -115,7 +133,7 @@ static pawl_status take(struct cnn_run *run, uint64_t step, uint64_t most, uint6
   }
   if (sum.tally.done == 0)
     return apps_fail(&scheduler->common, PAWL_NODE_GONE, "all workers were lost in the same part of an epoch");
-  if (scheduler->spec.share == PAWL_CNN_REDUCE && sum.number < step + order.count)
+  if (!has_servers(scheduler) && sum.number < step + order.count)
     return apps_fail(&scheduler->common, PAWL_TIMED_OUT,
                      "no worker could complete step %llu: the workers did not agree",
                      (unsigned long long)(sum.number + 1));
@@ -170,7 +188,8 @@ static pawl_status receive(struct cnn_scheduler *scheduler, uint64_t begin, uint
                              (size_t)(end - begin) * sizeof *values, is_there_out);
 }
 
-/* Reduce: the workers compute the mean of their models, and the first one sends it. Again, if it was lost. */
+/* The first worker sends its model; with reduce the mean of all models, which the workers compute before. Again, if it was
+ * lost. */
 static pawl_status collect_model(struct cnn_run *run) {
   struct cnn_scheduler *scheduler = run->state;
   uint64_t count = run->model->net->parameters;
@@ -180,7 +199,7 @@ static pawl_status collect_model(struct cnn_run *run) {
     struct cnn_reply sum;
     pawl_status status = meet(scheduler);
     order.number = scheduler->number;
-    if (!status) status = do_round(scheduler, &order, &sum);
+    if (!status && !has_factors(scheduler)) status = do_round(scheduler, &order, &sum);
     is_there = true;
     for (uint64_t begin = 0; begin < count && is_there && !status; begin += CNN_GIVEN)
       status = receive(scheduler, begin, count - begin < CNN_GIVEN ? count : begin + CNN_GIVEN, &is_there);
@@ -292,6 +311,10 @@ static pawl_status write_spec(struct cnn_run *run) {
   spec->push = sharing->push;
   spec->means_gradients = cnn_sharing_means_gradients(sharing);
   if (sharing->checkpoints) snprintf(spec->folder, sizeof spec->folder, "%s", sharing->checkpoints);
+  if (has_factors(scheduler))
+    spec->as_factors = cnn_layers_as_factors(run->model->net, run->plan.batch, sharing->workers ? sharing->workers : 1);
+  run->result.layers_as_factors = (uint32_t)__builtin_popcountll(spec->as_factors);
+  run->result.is_identical = has_factors(scheduler);
   return apps_texts_copy(sharing->paths, sharing->path_count, &spec->paths, &spec->path_count) ? PAWL_OK
                                                                                                : PAWL_NO_MEMORY;
 }
@@ -305,7 +328,7 @@ static pawl_status begin(struct cnn_run *run) {
   scheduler->saved_ns = apps_now();
   pawl_status status = write_spec(run);
   if (!status && scheduler->sharing.resume) status = cnn_state_read(run, &scheduler->spec, &scheduler->saved);
-  if (!status && scheduler->spec.share == PAWL_CNN_SERVERS) status = push_model(run);
+  if (!status && has_servers(scheduler)) status = push_model(run);
   if (!status) status = create_job(scheduler);
   if (!status) status = resume(run);
   return status ? apps_fail_as_said(&scheduler->common, status) : PAWL_OK;
@@ -313,7 +336,7 @@ static pawl_status begin(struct cnn_run *run) {
 
 static pawl_status fetch(struct cnn_run *run) {
   const struct cnn_scheduler *scheduler = run->state;
-  return scheduler->spec.share == PAWL_CNN_SERVERS ? pull_model(run) : collect_model(run);
+  return has_servers(scheduler) ? pull_model(run) : collect_model(run);
 }
 
 static void end(struct cnn_run *run) {

@@ -40,13 +40,13 @@ static bool plan_read(json_t *object, struct cnn_plan *plan) {
 char *cnn_share_spec_write(const struct cnn_share_spec *spec) {
   const struct pawl_cnn_about *about = &spec->about;
   return apps_json_print(json_pack(
-      "{s:s, s:s, s:i, s:o, s:i, s:s, s:[I, I, I, I], s:o, s:o, s:o, s:I, s:s, s:i, s:i, s:b, s:s}", "app", "cnn",
+      "{s:s, s:s, s:i, s:o, s:i, s:s, s:[I, I, I, I], s:o, s:o, s:o, s:I, s:s, s:i, s:i, s:b, s:s, s:o}", "app", "cnn",
       "job", spec->job, "share", (int)spec->share, "paths", apps_json_texts(spec->paths, spec->path_count), "format",
       (int)spec->format, "net", about->net, "shape", (json_int_t)about->channels, (json_int_t)about->height,
       (json_int_t)about->width, (json_int_t)about->classes, "mean", apps_json_numbers(about->mean, about->channels),
       "deviation", apps_json_numbers(about->deviation, about->channels), "plan", plan_write(&spec->plan), "threads",
       (json_int_t)spec->threads, "graph", spec->graph, "mode", (int)spec->mode, "push", (int)spec->push, "gradients",
-      spec->means_gradients, "folder", spec->folder));
+      spec->means_gradients, "folder", spec->folder, "as_factors", apps_json_wide(spec->as_factors)));
 }
 
 static bool about_read(json_t *object, struct pawl_cnn_about *about) {
@@ -72,13 +72,13 @@ static bool spec_read(json_t *object, struct cnn_share_spec *spec) {
   const char *job, *graph, *folder;
   int share, format, mode, push, gradients;
   json_int_t threads;
-  json_t *paths, *plan;
-  if (json_unpack(object, "{s:s, s:i, s:o, s:i, s:o, s:I, s:s, s:i, s:i, s:b, s:s}", "job", &job, "share", &share,
+  json_t *paths, *plan, *as_factors;
+  if (json_unpack(object, "{s:s, s:i, s:o, s:i, s:o, s:I, s:s, s:i, s:i, s:b, s:s, s:o}", "job", &job, "share", &share,
                   "paths", &paths, "format", &format, "plan", &plan, "threads", &threads, "graph", &graph, "mode",
-                  &mode, "push", &push, "gradients", &gradients, "folder", &folder))
+                  &mode, "push", &push, "gradients", &gradients, "folder", &folder, "as_factors", &as_factors))
     return false;
   if (strlen(job) >= sizeof spec->job || strlen(graph) >= sizeof spec->graph || strlen(folder) >= sizeof spec->folder ||
-      threads < 1 || threads > 1024 || (share != PAWL_CNN_SERVERS && share != PAWL_CNN_REDUCE) || format < 0 ||
+      threads < 1 || threads > 1024 || share < PAWL_CNN_SERVERS || share > PAWL_CNN_FACTORS || format < 0 ||
       format > PAWL_IMAGES_CIFAR || mode < 0 || mode > PAWL_REDUCE_ASYNC || push < 0 || push > PAWL_CNN_PUSH_ASYNC)
     return false;
   memcpy(spec->job, job, strlen(job) + 1);
@@ -90,8 +90,8 @@ static bool spec_read(json_t *object, struct cnn_share_spec *spec) {
   spec->push = (enum pawl_cnn_push)push;
   spec->means_gradients = gradients;
   spec->threads = (uint32_t)threads;
-  return about_read(object, &spec->about) && plan_read(plan, &spec->plan) &&
-         apps_json_texts_of(paths, &spec->paths, &spec->path_count);
+  return apps_json_wide_of(as_factors, &spec->as_factors) && about_read(object, &spec->about) &&
+         plan_read(plan, &spec->plan) && apps_json_texts_of(paths, &spec->paths, &spec->path_count);
 }
 
 bool cnn_share_spec_read(const void *bytes, size_t size, struct cnn_share_spec *spec_out) {
@@ -138,25 +138,28 @@ bool cnn_order_read(const void *bytes, size_t size, struct cnn_order *order_out)
 
 char *cnn_reply_write(const struct cnn_reply *reply) {
   return apps_json_print(
-      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss", apps_json_number(reply->tally.loss),
-                "wrong", apps_json_wide(reply->tally.wrong), "done", apps_json_wide(reply->tally.done), "diverged",
-                apps_json_wide(reply->diverged), "number", apps_json_wide(reply->number), "waited",
-                apps_json_number(reply->waited_s), "worked", apps_json_number(reply->worked_s), "sent",
-                apps_json_wide(reply->bytes_sent), "received", apps_json_wide(reply->bytes_received), "part",
-                apps_reduce_part_write(&reply->part)));
+      json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss",
+                apps_json_number(reply->tally.loss), "wrong", apps_json_wide(reply->tally.wrong), "done",
+                apps_json_wide(reply->tally.done), "diverged", apps_json_wide(reply->diverged), "number",
+                apps_json_wide(reply->number), "waited", apps_json_number(reply->waited_s), "worked",
+                apps_json_number(reply->worked_s), "sent", apps_json_wide(reply->bytes_sent), "received",
+                apps_json_wide(reply->bytes_received), "part", apps_reduce_part_write(&reply->part), "updates",
+                apps_json_wide(reply->update_bytes), "hash", apps_json_wide(reply->hash)));
 }
 
 bool cnn_reply_read(const void *bytes, size_t size, struct cnn_reply *reply_out) {
   json_t *object = apps_json_parse(bytes, size), *loss, *wrong, *done, *diverged, *number, *waited, *worked, *sent,
-         *received, *part;
+         *received, *part, *updates, *hash;
   struct cnn_reply reply = {0};
-  bool good = !json_unpack(object, "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss", &loss, "wrong", &wrong,
-                           "done", &done, "diverged", &diverged, "number", &number, "waited", &waited, "worked",
-                           &worked, "sent", &sent, "received", &received, "part", &part) &&
-              apps_reduce_part_read(part, &reply.part) && apps_json_wide_of(wrong, &reply.tally.wrong) &&
-              apps_json_wide_of(done, &reply.tally.done) && apps_json_wide_of(diverged, &reply.diverged) &&
-              apps_json_wide_of(number, &reply.number) && apps_json_wide_of(sent, &reply.bytes_sent) &&
-              apps_json_wide_of(received, &reply.bytes_received);
+  bool good =
+      !json_unpack(object, "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "loss", &loss, "wrong",
+                   &wrong, "done", &done, "diverged", &diverged, "number", &number, "waited", &waited, "worked",
+                   &worked, "sent", &sent, "received", &received, "part", &part, "updates", &updates, "hash", &hash) &&
+      apps_reduce_part_read(part, &reply.part) && apps_json_wide_of(wrong, &reply.tally.wrong) &&
+      apps_json_wide_of(done, &reply.tally.done) && apps_json_wide_of(diverged, &reply.diverged) &&
+      apps_json_wide_of(number, &reply.number) && apps_json_wide_of(sent, &reply.bytes_sent) &&
+      apps_json_wide_of(received, &reply.bytes_received) && apps_json_wide_of(updates, &reply.update_bytes) &&
+      apps_json_wide_of(hash, &reply.hash);
   if (good) {
     reply.tally.loss = apps_json_number_of(loss);
     reply.waited_s = apps_json_number_of(waited);

@@ -81,13 +81,19 @@ static pawl_status report(struct cnn_worker *worker, struct cnn_reply *reply) {
   return status;
 }
 
-/* A worker that came after the last CNN_AGREE has no mean; the first one has been there the longest. */
+/* With factors all have the same parameters. A worker that came after the last CNN_AGREE has no mean; the first one has been there
+ * the longest. */
 static pawl_status give(struct cnn_worker *worker, const struct cnn_order *order) {
-  return apps_reduce_give(worker->worker, worker->mean, worker->model->net->parameters, sizeof *worker->mean,
-                          order->begin, order->end);
+  const float *values = worker->spec.share == PAWL_CNN_FACTORS ? worker->model->parameters : worker->mean;
+  return apps_reduce_give(worker->worker, values, worker->model->net->parameters, sizeof *values, order->begin,
+                          order->end);
 }
 
 static pawl_status obey(struct cnn_worker *worker, const struct cnn_order *order) {
+  static pawl_status (*const steps[])(struct cnn_worker *, const struct cnn_order *,
+                                      struct cnn_reply *) = {[PAWL_CNN_SERVERS] = cnn_servers_steps,
+                                                             [PAWL_CNN_REDUCE] = cnn_reduce_steps,
+                                                             [PAWL_CNN_FACTORS] = cnn_factors_steps};
   struct cnn_reply reply = {0};
   struct pawl_peers *peers = pawl_worker_peers(worker->worker);
   pawl_status status = PAWL_OK;
@@ -95,9 +101,7 @@ static pawl_status obey(struct cnn_worker *worker, const struct cnn_order *order
   if (order->what == CNN_MEET) reply.number = peers ? pawl_peers_number(peers) : 0;
   if (order->what == CNN_AGREE) status = cnn_reduce_agree(worker, order);
   if (order->what == CNN_SAVE || order->what == CNN_LOAD) status = cnn_reduce_file(worker, order, &reply.part);
-  if (order->what == CNN_STEPS)
-    status = worker->spec.share == PAWL_CNN_SERVERS ? cnn_servers_steps(worker, order, &reply)
-                                                    : cnn_reduce_steps(worker, order, &reply);
+  if (order->what == CNN_STEPS) status = steps[worker->spec.share](worker, order, &reply);
   return status ? status : report(worker, &reply);
 }
 
@@ -114,6 +118,7 @@ static void finish(struct pawl_worker *handle, void *context) {
   (void)handle;
   cnn_servers_end(worker);
   cnn_reduce_end(worker); /* before its tensors go */
+  cnn_factors_end(worker);
   cnn_solver_fini(&worker->solver);
   pawl_cnn_model_destroy(worker->model);
   pawl_images_destroy(worker->images);

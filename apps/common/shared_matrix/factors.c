@@ -6,10 +6,9 @@
 
 #include "apps/common/clock.h"
 #include "apps/common/errors.h"
+#include "apps/common/factors.h"
 #include "apps/common/reduce.h"
 #include "apps/common/shared_matrix/inside.h"
-
-#define GIVE_UP (120 * PAWL_SECOND) /* for one commit */
 
 static void close_factors(struct matrix_share *share) {
   pawl_factor_close(share->factors.factor);
@@ -42,12 +41,6 @@ static pawl_status open_anew(struct matrix_share *share, const struct matrix_ord
                           shape->is_double ? PAWL_F64 : PAWL_F32, &options, MATRIX_TIMEOUT, &share->factors.factor);
 }
 
-static void look_at_members(struct matrix_share *share, struct pawl_factor_state *state) {
-  pawl_factor_state(share->factors.factor, state);
-  share->size = state->size ? state->size : 1;
-  share->rank = state->rank < share->size ? state->rank : 0;
-}
-
 static pawl_status open(struct matrix_share *share, const struct matrix_order *order, bool *is_late_out) {
   struct pawl_factor_state state;
   bool is_new = !share->factors.factor || share->factors.serial != order->serial;
@@ -57,7 +50,8 @@ static pawl_status open(struct matrix_share *share, const struct matrix_order *o
   share->waited_s += apps_seconds_since(before);
   if (status) return status;
   share->factors.serial = order->serial;
-  look_at_members(share, &state);
+  apps_factor_place(share->factors.factor, &share->rank, &share->size);
+  pawl_factor_state(share->factors.factor, &state);
   *is_late_out = is_new && state.clock > 0;
   if (*is_late_out) close_factors(share);
   return PAWL_OK;
@@ -75,31 +69,18 @@ static pawl_status add(struct matrix_share *share, const struct pawl_factor_vect
   return pawl_factor_add(share->factors.factor, u, v);
 }
 
-/* A commit or, with `flushes`, a flush, that ends early if the job ends. */
-static pawl_status run(struct matrix_share *share, bool flushes, double scale) {
-  struct pawl_factor *factor = share->factors.factor;
-  struct pawl_factor_report report = {.waited_ns = 0};
-  struct pawl_factor_state state;
-  int64_t begun = apps_now();
-  pawl_status status;
-  do
-    status = flushes ? pawl_factor_flush(factor, MATRIX_LOOK, &report)
-                     : pawl_factor_commit(factor, scale, 0, MATRIX_LOOK, &report);
-  while (status == PAWL_TIMED_OUT && !pawl_worker_is_ending(share->worker) && apps_now() - begun < GIVE_UP);
-  share->waited_s += (double)report.waited_ns * 1e-9;
-  if (!status) look_at_members(share, &state);
+static pawl_status commit(struct matrix_share *share, double scale) {
+  pawl_status status = apps_factor_commit(share->worker, share->factors.factor, scale, &share->waited_s);
+  if (!status) apps_factor_place(share->factors.factor, &share->rank, &share->size);
   return status;
 }
 
-static pawl_status commit(struct matrix_share *share, double scale) { return run(share, false, scale); }
-
 static pawl_status finish(struct matrix_share *share) {
-  struct pawl_factor_state state;
-  pawl_status status = run(share, true, 0);
+  pawl_status status = apps_factor_flush(share->worker, share->factors.factor, &share->waited_s);
   if (status) return status;
-  pawl_factor_state(share->factors.factor, &state);
-  share->update_bytes = state.sent + state.shown - share->factors.counted;
-  share->factors.counted = state.sent + state.shown;
+  uint64_t bytes = apps_factor_bytes(share->factors.factor);
+  share->update_bytes = bytes - share->factors.counted;
+  share->factors.counted = bytes;
   return pawl_factor_hash(share->factors.factor, &share->hash);
 }
 

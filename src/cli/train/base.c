@@ -19,6 +19,9 @@ static const struct pwi_train_word shares[] = {
     {"none", PWI_TRAIN_SHARE_NONE}, {"servers", PWI_TRAIN_SHARE_SERVERS}, {"reduce", PWI_TRAIN_SHARE_REDUCE}, {0}};
 static const struct pwi_train_word item_shares[] = {
     {"none", PWI_TRAIN_SHARE_NONE}, {"servers", PWI_TRAIN_SHARE_SERVERS}, {"items", PWI_TRAIN_SHARE_ITEMS}, {0}};
+static const struct pwi_train_word factor_shares[] = {
+    {"none", PWI_TRAIN_SHARE_NONE},       {"servers", PWI_TRAIN_SHARE_SERVERS}, {"reduce", PWI_TRAIN_SHARE_REDUCE},
+    {"factors", PWI_TRAIN_SHARE_FACTORS}, {"auto", PWI_TRAIN_SHARE_CHOOSE},     {0}};
 static const struct pwi_train_word matrix_shares[] = {{"none", PWI_TRAIN_SHARE_NONE},
                                                       {"factors", PWI_TRAIN_SHARE_FACTORS},
                                                       {"matrix", PWI_TRAIN_SHARE_MATRIX},
@@ -54,6 +57,8 @@ static const struct pwi_train_choice share_choices[] = {{PWI_TRAIN_SHARE, PLACE(
                                                         {0}};
 static const struct pwi_train_choice item_choices[] = {{PWI_TRAIN_SHARE, PLACE(share), item_shares, "items or servers"},
                                                        {0}};
+static const struct pwi_train_choice factor_choices[] = {
+    {PWI_TRAIN_SHARE, PLACE(share), factor_shares, "servers, reduce, factors, auto or none"}, {0}};
 static const struct pwi_train_choice matrix_choices[] = {
     {PWI_TRAIN_SHARE, PLACE(share), matrix_shares, "factors, matrix, auto or none"}, {0}};
 
@@ -116,9 +121,10 @@ static bool read_option(struct pwi_train_base *base, int letter, const char *val
   const char *wanted =
       letter == PWI_TRAIN_WORKERS ? read_workers(base, value) : pwi_train_rules_follow(rules, base, letter, value);
   if (!wanted) wanted = pwi_train_choices_follow(choices, base, letter, value);
-  const struct pwi_train_choice *ways = base->has_matrix  ? matrix_choices
-                                        : base->has_items ? item_choices
-                                                          : share_choices;
+  const struct pwi_train_choice *ways = base->has_matrix    ? matrix_choices
+                                        : base->has_factors ? factor_choices
+                                        : base->has_items   ? item_choices
+                                                            : share_choices;
   if (!wanted) wanted = pwi_train_choices_follow(ways, base, letter, value);
   remember(base, letter);
   if (!wanted) return pwi_session_option(&base->choice, base->command, letter, value, exit_out);

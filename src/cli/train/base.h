@@ -26,7 +26,7 @@ enum pwi_train_share {
   PWI_TRAIN_SHARE_ITEMS,
   PWI_TRAIN_SHARE_FACTORS, /* pairs, from worker to worker */
   PWI_TRAIN_SHARE_MATRIX,  /* a matrix, by servers */
-  PWI_TRAIN_SHARE_CHOOSE,  /* "auto": factors or matrix, by the bytes that they take */
+  PWI_TRAIN_SHARE_CHOOSE,  /* "auto": factors, or the way by servers, by the bytes that they take */
 };
 
 struct pwi_train_base {
@@ -57,6 +57,7 @@ struct pwi_train_base {
   enum pwi_train_share share;
   bool has_items;    /* the method has --share items, and not --share reduce */
   bool has_matrix;   /* the method has --share factors, matrix and auto, and no other ones */
+  bool has_factors;  /* the method has --share factors and auto beside servers and reduce */
   const char *graph; /* NULL: the default. A file has an absolute path, if that is not too long */
   char graph_path[PAWL_REDUCE_GRAPH_MAX + 1];
   enum pawl_reduce_mode mode; /* of reduce, and of pushes to servers if `servers_have_modes` */

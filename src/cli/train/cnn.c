@@ -20,9 +20,10 @@ struct cnn_train {
   struct pwi_spool spool, test_spool; /* files of a pipe are copied */
   struct pawl_images *images, *test;  /* test NULL: none */
   char *output;
-  double seconds; /* at the end of training */
-  char **paths;   /* absolute paths of the training images, for workers */
-  char *folder;   /* of checkpoints; NULL: none */
+  double seconds;              /* at the end of training */
+  char **paths;                /* absolute paths of the training images, for workers */
+  char *folder;                /* of checkpoints; NULL: none */
+  struct pawl_cnn_costs costs; /* with workers */
 };
 
 /* --- what the method calls ---------------------------------------------------------------------------------------- */
@@ -62,6 +63,27 @@ static int read_images(struct cnn_train *train, const char *const *paths, size_t
   return status ? pwi_cli_failure(command, "%s", pawl_error_text()) : PWI_EXIT_OK;
 }
 
+/* What workers need: the files, and a way to share. */
+static int prepare_sharing(struct cnn_train *train) {
+  struct pwi_train_base *base = &train->options.base;
+  struct pawl_cnn_sharing sharing;
+  char error[PAWL_CNN_TEXT] = "", line[PWI_TRAIN_LINE_MAX], factors[32], servers[32];
+  train->paths = pwi_train_paths_absolute(train->spool.paths, base->data_count);
+  if (!train->paths) return pwi_cli_failure(base->command, "out of memory, or a name is too long");
+  pwi_train_cnn_sharing(&train->options, (const char *const *)train->paths, &sharing);
+  if (pawl_cnn_costs(train->images, &train->options.cnn, &sharing, &train->costs, error))
+    return pwi_cli_failure(base->command, "%s", error);
+  if (base->share != PWI_TRAIN_SHARE_CHOOSE) return PWI_EXIT_OK;
+  bool is_factors = train->costs.factors <= train->costs.servers;
+  base->share = is_factors ? PWI_TRAIN_SHARE_FACTORS : PWI_TRAIN_SHARE_SERVERS;
+  if (is_factors) base->servers = base->replicas = 0; /* they are for the other way */
+  snprintf(line, sizeof line, "--share auto: %s; a step of %u worker%s sends %sB as factors and %sB by servers",
+           pwi_train_share_name(base->share), base->least, base->least == 1 ? "" : "s",
+           pwi_train_short(train->costs.factors, factors), pwi_train_short(train->costs.servers, servers));
+  tell(train, line);
+  return PWI_EXIT_OK;
+}
+
 static int prepare(struct cnn_train *train) {
   const struct pwi_train_cnn_options *options = &train->options;
   train->output = options->base.output ? pwi_copy_string(options->base.output)
@@ -74,9 +96,7 @@ static int prepare(struct cnn_train *train) {
     exit_code = read_images(train, options->test.at, options->test.count, &train->test_spool, &train->test);
   if (exit_code == PWI_EXIT_OK && pwi_train_cnn_has_checkpoints(options))
     exit_code = pwi_train_path_checkpoints(&options->base, options->checkpoints, train->output, &train->folder);
-  if (exit_code != PWI_EXIT_OK || is_alone(train)) return exit_code;
-  train->paths = pwi_train_paths_absolute(train->spool.paths, options->base.data_count);
-  return train->paths ? PWI_EXIT_OK : pwi_cli_failure(options->base.command, "out of memory, or a name is too long");
+  return exit_code == PWI_EXIT_OK && !is_alone(train) ? prepare_sharing(train) : exit_code;
 }
 
 /* --- after -------------------------------------------------------------------------------------------------------- */
@@ -94,6 +114,7 @@ static int print_result(const struct cnn_train *train, const struct pawl_cnn_mod
   if (train->test) pawl_images_info(train->test, &info);
   end.test_images = info.count;
   end.seconds = train->seconds;
+  end.costs = train->costs;
   if (train->options.base.json) return pwi_train_cnn_end_json(&end);
   if (!train->options.base.quiet) pwi_train_cnn_end_print(&end);
   return PWI_EXIT_OK;

@@ -41,6 +41,16 @@ static void add_workers(const struct pwi_train_cnn_end *end, json_t *object) {
                 (json_int_t)result->bytes_received, "resumed", (json_int_t)result->resumed);
   (void)json_object_update(object, more);
   json_decref(more);
+  if (end->options->base.share != PWI_TRAIN_SHARE_FACTORS && end->options->base.share != PWI_TRAIN_SHARE_SERVERS)
+    return;
+  bool has_factors = end->options->base.share == PWI_TRAIN_SHARE_FACTORS;
+  more = json_pack("{s:{s:o, s:o}, s:o, s:o, s:o}", "expected_bytes", "factors",
+                   pwi_train_json_number(end->costs.factors), "servers", pwi_train_json_number(end->costs.servers),
+                   "layers_as_factors", has_factors ? json_integer(result->layers_as_factors) : json_null(),
+                   "update_bytes", has_factors ? json_integer((json_int_t)result->update_bytes) : json_null(),
+                   "identical", has_factors ? json_boolean(result->is_identical) : json_null());
+  (void)json_object_update(object, more);
+  json_decref(more);
 }
 
 static void print_workers(const struct pwi_train_cnn_end *end) {
@@ -51,6 +61,11 @@ static void print_workers(const struct pwi_train_cnn_end *end) {
          result->workers_lost, pwi_train_share_name(end->options->base.share), result->wait_pct);
   printf("  %-12s %sB sent, %sB received by workers\n", "network", pwi_train_short((double)result->bytes_sent, sent),
          pwi_train_short((double)result->bytes_received, received));
+  if (end->options->base.share != PWI_TRAIN_SHARE_FACTORS) return;
+  printf("  %-12s %sB in %" PRIu64 " steps, of %u layer%s as factors; %s\n", "gradients",
+         pwi_train_short((double)result->update_bytes, sent), result->steps, result->layers_as_factors,
+         result->layers_as_factors == 1 ? "" : "s",
+         result->is_identical ? "parameters identical, bit by bit" : "parameters differed");
 }
 
 int pwi_train_cnn_end_json(const struct pwi_train_cnn_end *end) {

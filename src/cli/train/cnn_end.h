@@ -13,7 +13,8 @@ struct pwi_train_cnn_end {
   const struct pawl_cnn_result *result;
   const char *output; /* path of the model */
   uint64_t test_images;
-  double seconds; /* since the start of the command */
+  struct pawl_cnn_costs costs; /* with workers */
+  double seconds;              /* since the start of the command */
 };
 
 /* Prints the JSON object to standard output. Returns the exit code. */

@@ -1,5 +1,7 @@
 #include "cli/train/cnn_options.h"
 
+#include "cli/train/matrix/share.h"
+
 const struct pwi_cli_option pwi_train_cnn_list[] = {
     PWI_CLI_HEADING("model"),
     {PWI_TRAIN_NET, "model", "NAME", "net: lenet (for MNIST) or vgg (for CIFAR-10)"},
@@ -26,7 +28,9 @@ const struct pwi_cli_option pwi_train_cnn_list[] = {
      "number of worker processes, which divide each batch among them (default: 1, this process); with --cluster, 0 "
      "starts none, and 'pawl worker' starts them elsewhere"},
     {PWI_TRAIN_SHARE, "share", "HOW",
-     "how workers share the parameters: servers (default), or reduce: they average with their neighbours in a graph"},
+     "how workers share the parameters: servers (default); reduce: they average with their neighbours in a graph; "
+     "factors: they send gradients to one another, of full layers as pairs of vectors; or auto: servers or factors, "
+     "whichever sends fewer bytes"},
     PWI_TRAIN_SHARE_GRAPH,
     {PWI_TRAIN_MODE, "mode", "NAME",
      PWI_TRAIN_REDUCE_MODES
@@ -111,7 +115,8 @@ bool pwi_train_cnn_has_checkpoints(const struct pwi_train_cnn_options *options) 
 static int check_alone(const struct pwi_train_cnn_options *options) {
   const struct pwi_train_base *base = &options->base;
   if (base->has_workers && base->workers_most != 1)
-    return pwi_cli_usage(base->command, "several workers have to share the parameters; give --share servers or reduce");
+    return pwi_cli_usage(base->command, "several workers have to share the parameters; give --share servers, reduce, "
+                                        "factors or auto");
   if (pwi_train_cnn_has_checkpoints(options))
     return pwi_cli_usage(
         base->command, "only workers that share by reduce have checkpoints; give --share reduce, or omit --checkpoint, "
@@ -130,6 +135,7 @@ static int check(struct pwi_train_cnn_options *options) {
   settle_share(options);
   if (base->share == PWI_TRAIN_SHARE_NONE) return check_alone(options);
   int exit_code = pwi_train_base_settle(base);
+  if (exit_code == PWI_EXIT_OK && base->share == PWI_TRAIN_SHARE_CHOOSE) exit_code = pwi_train_check_auto(base);
   if (exit_code != PWI_EXIT_OK) return exit_code;
   pwi_train_cnn_sharing(options, options->base.data, &sharing);
   return pawl_cnn_sharing_check(&sharing, error) ? PWI_EXIT_OK : pwi_cli_usage(base->command, "%s", error);
@@ -147,7 +153,9 @@ void pwi_train_cnn_sharing(const struct pwi_train_cnn_options *options, const ch
                            struct pawl_cnn_sharing *sharing_out) {
   const struct pwi_train_base *base = &options->base;
   pawl_cnn_sharing_init(sharing_out);
-  sharing_out->share = pwi_train_base_reduces(base) ? PAWL_CNN_REDUCE : PAWL_CNN_SERVERS;
+  sharing_out->share = pwi_train_base_reduces(base)             ? PAWL_CNN_REDUCE
+                       : base->share == PWI_TRAIN_SHARE_FACTORS ? PAWL_CNN_FACTORS
+                                                                : PAWL_CNN_SERVERS;
   sharing_out->job = base->job;
   sharing_out->paths = paths;
   sharing_out->path_count = options->base.data_count;
@@ -157,10 +165,10 @@ void pwi_train_cnn_sharing(const struct pwi_train_cnn_options *options, const ch
   sharing_out->on_loss = base->on_loss;
   sharing_out->drop_slowest = base->drop_slowest;
   sharing_out->graph = base->graph;
-  if (pwi_train_base_reduces(base))
-    sharing_out->mode = base->mode;
-  else
+  if (sharing_out->share == PAWL_CNN_SERVERS)
     sharing_out->push = push_of(base);
+  else
+    sharing_out->mode = base->mode;
   sharing_out->average = options->average;
   if (pwi_train_cnn_has_checkpoints(options)) sharing_out->checkpoints = "beside the model"; /* settled later */
   sharing_out->checkpoint_every_s = options->checkpoint_every_s;
@@ -172,6 +180,7 @@ bool pwi_train_cnn_options_read(struct pwi_train_cnn_options *options, const str
   *options = (struct pwi_train_cnn_options){.average = PAWL_CNN_AVERAGE_AUTO};
   pwi_train_base_init(&options->base, command);
   options->base.servers_have_modes = true;
+  options->base.has_factors = true;
   pawl_cnn_options_init(&options->cnn);
   pawl_images_options_init(&options->reading);
   if (!pwi_train_base_read(&options->base, rules, read_other, argc, argv, exit_out)) return false;
