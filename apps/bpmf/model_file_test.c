@@ -1,9 +1,8 @@
 /* Models: files that are written and read back, damage that is noticed, predictions and recommendations. */
 #include "apps/bpmf/model.h"
 
-#include "apps/common/model_arrays.h"
+#include "apps/common/model_file_test.h"
 #include "apps/bpmf/scene_test.h"
-#include "base/memory.h"
 
 static struct pawl_ratings *ratings;
 static struct pawl_bpmf_model *model;
@@ -24,14 +23,16 @@ static int remove_model(void **state) {
   return remove_folder(state);
 }
 
-static char *bytes_of(const struct pawl_bpmf_model *of, size_t *size_out) {
-  char *bytes = NULL;
-  FILE *file = open_memstream(&bytes, size_out);
-  assert_non_null(file);
-  assert_int_equal(bpmf_model_fill(file, of), PAWL_OK);
-  fclose(file);
-  return bytes;
+static pawl_status decode(const char *bytes, size_t size, void **model_out, char *why) {
+  struct pawl_bpmf_model *decoded = NULL;
+  pawl_status status = bpmf_model_decode(bytes, size, &decoded, why);
+  *model_out = decoded;
+  return status;
 }
+
+static void destroy(void *decoded) { pawl_bpmf_model_destroy(decoded); }
+
+static const struct model_kind kind = {"bpmf", bpmf_model_fill, decode, destroy};
 
 static void test_a_file_is_read_as_it_was_written(void **state) {
   (void)state;
@@ -41,7 +42,7 @@ static void test_a_file_is_read_as_it_was_written(void **state) {
   assert_int_equal(pawl_bpmf_model_write(model, path_of("m"), error), PAWL_OK);
   assert_true(pawl_bpmf_model_is(path_of("m")));
   assert_int_equal(pawl_bpmf_model_read(path_of("m"), &again, error), PAWL_OK);
-  char *bytes = bytes_of(model, &size), *other = bytes_of(again, &other_size);
+  char *bytes = model_bytes(&kind, model, &size), *other = model_bytes(&kind, again, &other_size);
   assert_int_equal(size, other_size);
   assert_memory_equal(bytes, other, size);
   for (uint32_t user = 0; user < model->about.users; user++)
@@ -58,46 +59,11 @@ static void test_a_file_is_read_as_it_was_written(void **state) {
 
 static void test_damage_is_noticed_wherever_it_is(void **state) {
   (void)state;
-  size_t size;
-  char *bytes = bytes_of(model, &size), why[PAWL_BPMF_TEXT];
-  struct pawl_bpmf_model *again = NULL;
-  for (size_t at = 0; at < size; at += at < 1200 ? 1 : 37) {
-    bytes[at] ^= 4;
-    why[0] = 0;
-    assert_int_not_equal(bpmf_model_decode(bytes, size, &again, why), PAWL_OK);
-    assert_true(!again && why[0]);
-    bytes[at] ^= 4;
-  }
-  for (size_t end = 0; end < size; end += end < 1200 ? 1 : 37) {
-    char *cut = malloc(end + 1);
-    memcpy(cut, bytes, end);
-    cut[end] = 0;
-    assert_int_not_equal(bpmf_model_decode(cut, end, &again, why), PAWL_OK);
-    assert_null(again);
-    free(cut);
-  }
-  free(bytes);
+  check_damage(&kind, model, 37);
 }
 
-/* The contents of a file whose header has been changed, with a correct checksum. */
 static pawl_status decode_changed(const char *key, json_t *value, char *why) {
-  struct pawl_bpmf_model *again = NULL;
-  size_t size, begin;
-  char *bytes = bytes_of(model, &size), *changed = NULL;
-  struct apps_arrays code = {.bytes = bytes, .size = size};
-  json_t *header = NULL;
-  assert_int_equal(apps_arrays_open(&code, "bpmf", &header, why), PAWL_OK);
-  begin = code.at;
-  json_object_set_new(header, key, value);
-  struct apps_array array = {bytes + begin, size - begin - 8, 1};
-  FILE *file = open_memstream(&changed, &size);
-  assert_int_equal(apps_arrays_write(file, header, &array, 1), PAWL_OK);
-  fclose(file);
-  pawl_status status = bpmf_model_decode(changed, size, &again, why);
-  pawl_bpmf_model_destroy(again);
-  free(bytes);
-  free(changed);
-  return status;
+  return decode_with(&kind, model, key, value, why);
 }
 
 static void test_headers_that_contradict_the_file_are_refused(void **state) {
@@ -105,14 +71,7 @@ static void test_headers_that_contradict_the_file_are_refused(void **state) {
   const char *const counts[] = {"rank", "users", "items", "samples", "user_bytes", "item_bytes", "rated"};
   char why[PAWL_BPMF_TEXT];
   assert_int_equal(decode_changed("iterations", json_integer(7), why), PAWL_OK);
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-    const json_int_t values[] = {0, 1, 900, 4294967294, INT64_MAX, -1};
-    for (size_t v = 0; v < 6; v++) {
-      pawl_status status = decode_changed(counts[i], json_integer(values[v]), why);
-      assert_true(status == PAWL_CORRUPT || status == PAWL_TRUNCATED);
-    }
-    assert_int_equal(decode_changed(counts[i], json_string("3"), why), PAWL_CORRUPT);
-  }
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) check_count(&kind, model, counts[i]);
   assert_int_equal(decode_changed("alpha", json_integer(0), why), PAWL_CORRUPT);
   assert_int_equal(decode_changed("highest", json_integer(-99), why), PAWL_CORRUPT);
   assert_int_equal(decode_changed("mean", json_null(), why), PAWL_CORRUPT);
@@ -184,19 +143,7 @@ static void test_recommendations_leave_out_what_the_user_has_rated(void **state)
 
 static void test_without_memory_nothing_is_left_behind(void **state) {
   (void)state;
-  size_t size;
-  char *bytes = bytes_of(model, &size), why[PAWL_BPMF_TEXT];
-  uint64_t live = pwi_memory_counts().live, n = 0;
-  for (pawl_status status = PAWL_NO_MEMORY; status; n++) {
-    struct pawl_bpmf_model *again = NULL;
-    pwi_memory_fail_after(n);
-    status = bpmf_model_decode(bytes, size, &again, why);
-    assert_true(pwi_memory_fail_cancel() || status == PAWL_OK);
-    pawl_bpmf_model_destroy(again);
-    assert_int_equal(pwi_memory_counts().live, live);
-  }
-  assert_true(n > 8);
-  free(bytes);
+  check_memory(&kind, model, 8);
 }
 
 int main(void) {

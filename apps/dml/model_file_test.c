@@ -1,7 +1,6 @@
 /* Models: files that are written and read back, damage that is noticed, and the matrix as text. */
-#include "apps/common/model_arrays.h"
+#include "apps/common/model_file_test.h"
 #include "apps/dml/scene_test.h"
-#include "base/memory.h"
 
 static struct pawl_mlr_rows *rows;
 static struct pawl_metric_model *model;
@@ -21,14 +20,16 @@ static int remove_model(void **state) {
   return remove_folder(state);
 }
 
-static char *bytes_of(const struct pawl_metric_model *of, size_t *size_out) {
-  char *bytes = NULL;
-  FILE *file = open_memstream(&bytes, size_out);
-  assert_non_null(file);
-  assert_int_equal(dml_model_fill(file, of), PAWL_OK);
-  fclose(file);
-  return bytes;
+static pawl_status decode(const char *bytes, size_t size, void **model_out, char *why) {
+  struct pawl_metric_model *decoded = NULL;
+  pawl_status status = dml_model_decode(bytes, size, &decoded, why);
+  *model_out = decoded;
+  return status;
 }
+
+static void destroy(void *decoded) { pawl_metric_model_destroy(decoded); }
+
+static const struct model_kind kind = {"metric", dml_model_fill, decode, destroy};
 
 static void test_a_file_is_read_as_it_was_written(void **state) {
   (void)state;
@@ -41,7 +42,7 @@ static void test_a_file_is_read_as_it_was_written(void **state) {
   assert_true(pawl_metric_model_is(path_of("m")));
   assert_false(pawl_metric_model_is(path_of("nothing")));
   assert_int_equal(pawl_metric_model_read(path_of("m"), &again, error), PAWL_OK);
-  char *bytes = bytes_of(model, &size), *same = bytes_of(again, &other_size);
+  char *bytes = model_bytes(&kind, model, &size), *same = model_bytes(&kind, again, &other_size);
   assert_int_equal(size, other_size);
   assert_memory_equal(bytes, same, size);
   assert_same_model(model, again);
@@ -58,46 +59,11 @@ static void test_a_file_is_read_as_it_was_written(void **state) {
 
 static void test_damage_is_noticed_wherever_it_is(void **state) {
   (void)state;
-  size_t size;
-  char *bytes = bytes_of(model, &size), why[PAWL_METRIC_TEXT];
-  struct pawl_metric_model *again = NULL;
-  for (size_t at = 0; at < size; at++) {
-    bytes[at] ^= 4;
-    why[0] = 0;
-    assert_int_not_equal(dml_model_decode(bytes, size, &again, why), PAWL_OK);
-    assert_true(!again && why[0]);
-    bytes[at] ^= 4;
-  }
-  for (size_t end = 0; end < size; end++) {
-    char *cut = malloc(end + 1);
-    memcpy(cut, bytes, end);
-    cut[end] = 0;
-    assert_int_not_equal(dml_model_decode(cut, end, &again, why), PAWL_OK);
-    assert_null(again);
-    free(cut);
-  }
-  free(bytes);
+  check_damage(&kind, model, 1);
 }
 
-/* The contents of a file whose header has been changed, with a correct checksum. */
 static pawl_status decode_changed(const char *key, json_t *value, char *why) {
-  struct pawl_metric_model *again = NULL;
-  size_t size, begin;
-  char *bytes = bytes_of(model, &size), *changed = NULL;
-  struct apps_arrays arrays = {.bytes = bytes, .size = size};
-  json_t *header = NULL;
-  assert_int_equal(apps_arrays_open(&arrays, "metric", &header, why), PAWL_OK);
-  begin = arrays.at;
-  json_object_set_new(header, key, value);
-  struct apps_array array = {bytes + begin, size - begin - 8, 1};
-  FILE *file = open_memstream(&changed, &size);
-  assert_int_equal(apps_arrays_write(file, header, &array, 1), PAWL_OK);
-  fclose(file);
-  pawl_status status = dml_model_decode(changed, size, &again, why);
-  pawl_metric_model_destroy(again);
-  free(bytes);
-  free(changed);
-  return status;
+  return decode_with(&kind, model, key, value, why);
 }
 
 static void test_headers_that_contradict_the_file_are_refused(void **state) {
@@ -105,14 +71,7 @@ static void test_headers_that_contradict_the_file_are_refused(void **state) {
   const char *const counts[] = {"rank", "features", "rows", "classes", "label_bytes"};
   char why[PAWL_METRIC_TEXT];
   assert_int_equal(decode_changed("epochs", json_integer(7), why), PAWL_OK);
-  for (size_t i = 0; i < 5; i++) {
-    const json_int_t values[] = {0, 1, 900, 1048576, 4294967293, INT64_MAX, -1};
-    for (size_t v = 0; v < 7; v++) {
-      pawl_status status = decode_changed(counts[i], json_integer(values[v]), why);
-      assert_true(status == PAWL_CORRUPT || status == PAWL_TRUNCATED);
-    }
-    assert_int_equal(decode_changed(counts[i], json_string("3"), why), PAWL_CORRUPT);
-  }
+  for (size_t i = 0; i < 5; i++) check_count(&kind, model, counts[i]);
   assert_int_equal(decode_changed("k", json_integer(0), why), PAWL_CORRUPT);
   assert_int_equal(decode_changed("k", json_integer(101), why), PAWL_CORRUPT);
   assert_int_equal(decode_changed("scale", json_integer(0), why), PAWL_CORRUPT);
@@ -125,7 +84,7 @@ static void check_refused(const char *wanted) {
   struct pawl_metric_model *again = NULL;
   char why[PAWL_METRIC_TEXT] = "";
   size_t size;
-  char *bytes = bytes_of(model, &size);
+  char *bytes = model_bytes(&kind, model, &size);
   assert_int_equal(dml_model_decode(bytes, size, &again, why), PAWL_CORRUPT);
   if (!strstr(why, wanted)) fail_msg("%s", why);
   free(bytes);
@@ -152,19 +111,7 @@ static void test_numbers_that_are_not_finite_and_rows_without_a_class_are_refuse
 
 static void test_without_memory_nothing_is_left_behind(void **state) {
   (void)state;
-  size_t size;
-  char *bytes = bytes_of(model, &size), why[PAWL_METRIC_TEXT];
-  uint64_t live = pwi_memory_counts().live, n = 0;
-  for (pawl_status status = PAWL_NO_MEMORY; status; n++) {
-    struct pawl_metric_model *again = NULL;
-    pwi_memory_fail_after(n);
-    status = dml_model_decode(bytes, size, &again, why);
-    assert_true(pwi_memory_fail_cancel() || status == PAWL_OK);
-    pawl_metric_model_destroy(again);
-    assert_int_equal(pwi_memory_counts().live, live);
-  }
-  assert_true(n > 6);
-  free(bytes);
+  check_memory(&kind, model, 6);
 }
 
 /* |W (x - x')| from the text is the distance between the model's points. */

@@ -4,20 +4,6 @@
 #include "apps/cnn/share/inside.h"
 #include "apps/cnn/share/share_test.h"
 
-#define CLOSE 2e-5 /* parameters are of the order of 0.1; float has 6e-8 of each */
-
-static int open_peers(void **state) {
-  (void)state;
-  struct pawl_session_options options;
-  if (!mkdtemp(folder)) return -1;
-  setenv("PAWL_KEY", "pawl1-00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff", 1);
-  pawl_session_options_init(&options);
-  options.peers_only = true;
-  must(pawl_session_open(&options, &base));
-  session = open_hand(true);
-  return 0;
-}
-
 static struct pawl_cnn_costs costs_of(const struct pawl_images *images, const struct pawl_cnn_options *options,
                                       const struct pawl_cnn_sharing *sharing) {
   struct pawl_cnn_costs costs;

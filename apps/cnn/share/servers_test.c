@@ -1,8 +1,6 @@
 /* Trainings whose parameters lie on servers, against trainings in one process. */
 #include "apps/cnn/share/share_test.h"
 
-#define CLOSE 2e-5 /* parameters are of the order of 0.1; float has 6e-8 of each */
-
 /* The same seed, batch and images: the same steps, but for rounding. The last batch of an epoch is smaller. */
 static void test_two_workers_equal_one_process(void **state) {
   (void)state;

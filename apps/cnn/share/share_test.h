@@ -12,6 +12,8 @@
 
 #include "apps/cnn/images_test.h"
 
+#define CLOSE 2e-5 /* parameters are of the order of 0.1; float has 6e-8 of each */
+
 enum { SIZE = 16, CLASSES = 4, WORKERS_MOST = 4 };
 
 static inline struct pawl_cnn_options options_of(const char *net) {
@@ -70,6 +72,19 @@ static inline struct pawl_session *open_hand(bool peers_only) {
   options.stays_dead = true;
   must(pawl_session_open(&options, &opened));
   return opened;
+}
+
+/* A cluster without servers. */
+static inline int open_peers(void **state) {
+  (void)state;
+  struct pawl_session_options options;
+  if (!mkdtemp(folder)) return -1;
+  setenv("PAWL_KEY", "pawl1-00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff", 1);
+  pawl_session_options_init(&options);
+  options.peers_only = true;
+  must(pawl_session_open(&options, &base));
+  session = open_hand(true);
+  return 0;
 }
 
 static inline void *labour(void *context) {
