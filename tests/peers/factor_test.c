@@ -88,6 +88,21 @@ static void test_a_member_that_stands_still_holds_up_the_others_by_the_staleness
   finish(5);
 }
 
+/* The wait for a slow member ends with the work of applying its commit, which is no waiting itself. */
+static void test_waiting_for_a_slow_member_is_counted(void **state) {
+  (void)state;
+  int64_t longest = 0;
+  begin(3, PAWL_FACTOR_BSP, 0);
+  guild.slow[2] = 50 * MS;
+  start(7, true);
+  for (int i = 0; i < 100; i++) {
+    cluster_run_for(&guild.cluster, 5 * MS);
+    if (guild.committers[0].report.waited_ns > longest) longest = guild.committers[0].report.waited_ns;
+  }
+  assert_in_range(longest, 10 * MS, 60 * MS);
+  finish(7);
+}
+
 /* --- losses --------------------------------------------------------------------------------------------- */
 
 static void kill_member(uint32_t index) {
@@ -225,6 +240,7 @@ int main(void) {
       cmocka_unit_test(test_commits_that_are_passed_on_lack_no_more_than_the_path_allows),
       cmocka_unit_test(test_without_forwarding_a_member_hears_its_neighbours_only),
       cmocka_unit_test(test_a_member_that_stands_still_holds_up_the_others_by_the_staleness),
+      cmocka_unit_test(test_waiting_for_a_slow_member_is_counted),
       cmocka_unit_test(test_two_that_are_lost_at_once_leave_equal_survivors),
       cmocka_unit_test(test_a_member_joins_while_another_is_lost),
       cmocka_unit_test(test_a_member_that_has_joined_passes_on_commits_of_the_lost),

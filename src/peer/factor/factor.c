@@ -69,7 +69,10 @@ static void over(struct pwi_factor *engine, pawl_status status) {
   enter_phase(engine, FACTOR_OVER);
 }
 
-static void go_outside(struct pwi_factor *engine) { engine->is_outside = engine->is_work_due = true; }
+static void go_outside(struct pwi_factor *engine) {
+  if (engine->phase == FACTOR_WAIT) engine->report.waited_ns += now(engine) - engine->waited_since;
+  engine->is_outside = engine->is_work_due = true;
+}
 
 static bool admit(struct pwi_factor *engine) {
   if (!pwi_factor_is_ready(engine) || !pwi_factor_has_room(engine)) return false;
