@@ -20,6 +20,7 @@ static char folder[] = "/tmp/pawl-train-XXXXXX";
 static struct pawl_session *base, *session; /* base embeds the cluster, and outlives all others */
 
 static bool opens_peers; /* sessions are for peers only */
+static bool opens_tcp;   /* sessions use no shared memory */
 
 static inline struct pawl_session *open_as(const char *address, bool stays_dead) {
   struct pawl_session_options options;
@@ -30,6 +31,7 @@ static inline struct pawl_session *open_as(const char *address, bool stays_dead)
   options.stays_dead = stays_dead;
   options.timeout_ns = PATIENCE;
   options.peers_only = opens_peers;
+  options.tcp_only = opens_tcp;
   must(pawl_session_open(&options, &opened));
   return opened;
 }

@@ -174,7 +174,7 @@ static pawl_status allocate(struct mlr_hand *hand, const struct matrix_spec *spe
   struct mlr_run *run = &hand->run;
   size_t longest = longest_row(run);
   hand->is_sparse = !run->rows->dense;
-  hand->names_rows = spec->is_sparse && spec->way == PAWL_MATRIX_WHOLE;
+  hand->names_rows = spec->is_sparse && spec->way != PAWL_MATRIX_FACTORS;
   run->order = apps_alloc_zero((size_t)run->rows->info.rows, sizeof *run->order);
   hand->entries = apps_alloc_zero(longest, sizeof *hand->entries);
   hand->indices = apps_alloc_zero(longest, sizeof *hand->indices);

@@ -221,6 +221,8 @@ static void add_pair(const struct mlr_run *run, uint32_t number, struct matrix_s
   uint64_t nonzeros = !run->is.no_bias;
   for (size_t n = 0; n < row.count; n++) nonzeros += row.values[n] != 0;
   sample->pairs++; /* no error of a class is 0 */
+  sample->u_nonzeros += nonzeros;
+  sample->v_nonzeros += sample->shape.columns;
   sample->pair_bytes += matrix_vector_bytes(&sample->shape, sample->shape.rows, nonzeros) +
                         matrix_vector_bytes(&sample->shape, sample->shape.columns, sample->shape.columns);
 }

@@ -31,9 +31,10 @@ extern "C" {
 enum pawl_matrix_way {
   PAWL_MATRIX_FACTORS = 1, /* workers send pairs to one another (<pawl/factor.h>) */
   PAWL_MATRIX_WHOLE = 2,   /* the sum of the pairs goes to servers, and the matrix comes back */
+  PAWL_MATRIX_SERVERS = 3, /* the pairs go to servers, which add them up, and the matrix comes back */
 };
 
-/* "factors" or "matrix". */
+/* "factors", "matrix" or "servers". */
 PAWL_API const char *pawl_matrix_way_name(enum pawl_matrix_way way);
 
 struct pawl_matrix_sharing {
@@ -56,6 +57,10 @@ struct pawl_matrix_sharing {
   /* Callbacks, with the context of the training's options; each may be NULL. */
   void (*tell)(void *context, const char *line); /* a line of news */
   pawl_status (*start_worker)(void *context);    /* NULL: workers come by themselves */
+
+  /* SERVERS, for costs: the arcs of the cluster, each of which gets the vectors v of every pair (`pawl status` has their
+   * number; docs/placement.md). 0: 8, those of one server. */
+  uint32_t arcs;
 };
 
 PAWL_API void pawl_matrix_sharing_init_sized(struct pawl_matrix_sharing *sharing, size_t struct_size);
@@ -72,10 +77,10 @@ PAWL_API bool pawl_matrix_sharing_check(const struct pawl_matrix_sharing *sharin
 struct pawl_matrix_costs {
   double factors; /* P (P - 1) commits, or one for each edge of the graph */
   double whole;   /* to servers and back: of dense rows 2 P times the matrix; else the rows of it that change */
-  double servers; /* P times the pairs to servers, and P times the matrix back */
+  double servers; /* pairs to servers, and the matrix or its rows back */
 };
 
-/* The way with the fewest bytes. */
+/* The way with the fewest bytes. A cost that is NAN does not count. */
 PAWL_API enum pawl_matrix_way pawl_matrix_cheapest(const struct pawl_matrix_costs *costs);
 
 /* --- figures ---------------------------------------------------------------------------------------------- */
@@ -94,7 +99,7 @@ struct pawl_matrix_shared {
   enum pawl_matrix_way way;
   uint32_t workers, workers_lost; /* that finished, and that were lost */
   uint64_t steps;                 /* of all workers together */
-  /* FACTORS: bytes of commits that were sent or shown to other workers. WHOLE: bytes between workers and servers. */
+  /* FACTORS: bytes of commits that were sent or shown to other workers. Otherwise bytes between workers and servers. */
   uint64_t update_bytes;
   uint64_t bytes_sent, bytes_received; /* by the sessions of workers, with everything else */
   double work_s, wait_s;               /* of all workers: computing, and waiting for one another */

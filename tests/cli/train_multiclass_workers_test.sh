@@ -41,7 +41,7 @@ for data in rows images; do
   expect 0 "$pawl" $train -o alone.model --json
   alone=$(figure objective)
   for how in '--share factors' '--share matrix' '--share auto' '--share factors --workers 3' '--share matrix --workers 3' \
-    '--share matrix --servers 2' '--share factors --graph ring --forward'; do
+    '--share matrix --servers 2' '--share servers --servers 2' '--share factors --graph ring --forward'; do
     # shellcheck disable=SC2086
     expect 0 "$pawl" $train -o shared.model --json --workers 2 $how --log shared.jsonl
     same "$(figure objective)" "$alone"
@@ -54,7 +54,7 @@ done
 expect 0 "$pawl" $rows -o shared.model --workers 2 --share factors
 said '^  workers  *2 finished, 0 lost; shared by factors; identical, bit by bit$'
 said '^  network  .* of updates in 80 steps; .* sent, .* received by workers in all$'
-for how in '--share factors --staleness 3' '--share factors --staleness async' '--share matrix --staleness 3' '--share matrix --staleness async'; do
+for how in '--share factors --staleness 3' '--share factors --staleness async' '--share matrix --staleness 3' '--share matrix --staleness async' '--share servers --staleness 3'; do
   # shellcheck disable=SC2086
   expect 0 "$pawl" $rows -o late.model --json --workers 2 $how
   said '"why":"epochs"'
@@ -127,9 +127,9 @@ refuses() {
   complained "$text"
   [ ! -e no.model ] || fail "'$*' writes a model"
 }
-refuses 2 "invalid value 'reduce' for --share; expected factors, matrix, auto or none" --share reduce
+refuses 2 "invalid value 'reduce' for --share; expected factors, matrix, servers, auto or none" --share reduce
 refuses 2 "invalid value '-1' for --staleness; expected a number of steps, up to 1000000, or async" --workers 2 --staleness=-1
-refuses 2 'several workers have to share the matrix; give --share factors, matrix or auto' --workers 2 --share none
+refuses 2 'several workers have to share the matrix; give --share factors, matrix, servers or auto' --workers 2 --share none
 refuses 2 'one process shares nothing' --share none --staleness 1
 refuses 2 '--graph needs --share factors' --workers 2 --share matrix --graph ring
 refuses 2 'everyone sends to everyone, so there is nothing to forward' --workers 2 --share factors --forward

@@ -12,6 +12,8 @@ struct matrix_sample {
   uint64_t pairs;
   uint64_t pair_bytes; /* of all vectors, by matrix_vector_bytes */
   uint64_t rows;       /* sparse: different rows of the matrix in a worker's part of a step, added up over all parts */
+  /* SERVERS: values of u and of v that are not 0. Both 0: not counted, and taken from pair_bytes. */
+  uint64_t u_nonzeros, v_nonzeros;
   double pairs_per_step; /* on average: the last step of an epoch may have fewer than those of the sample */
 };
 

@@ -47,12 +47,18 @@ static void test_dense_pairs_cost_what_the_paper_says(void **state) {
 static void test_the_choice_follows_the_sizes(void **state) {
   (void)state;
   const struct matrix_shape shape = {100, 10, true};
-  const struct matrix_sample sample = {.shape = shape, .pairs = 1, .pairs_per_step = 64, .pair_bytes = 888};
+  struct matrix_sample sample = {.shape = shape, .pairs = 1, .pairs_per_step = 64, .pair_bytes = 888};
   const struct pawl_matrix_sharing all = sharing_of("complete", false);
   struct pawl_matrix_costs one = matrix_costs(&sample, &all, 1), many = matrix_costs(&sample, &all, 16);
   assert_true(one.factors == 0);
   assert_int_equal(pawl_matrix_cheapest(&one), PAWL_MATRIX_FACTORS);
+  assert_int_equal(pawl_matrix_cheapest(&many), PAWL_MATRIX_SERVERS);
+  sample.pairs_per_step = 640;
+  many = matrix_costs(&sample, &all, 16);
   assert_int_equal(pawl_matrix_cheapest(&many), PAWL_MATRIX_WHOLE);
+  sample.pairs_per_step = 1e8; /* beyond what one push carries */
+  many = matrix_costs(&sample, &all, 1);
+  assert_true(isnan(many.servers));
 }
 
 /* Of sparse rows only the rows of the matrix with changes travel. */
@@ -67,7 +73,13 @@ static void test_sparse_rows_of_the_matrix_are_counted(void **state) {
   const struct pawl_matrix_sharing all = sharing_of(NULL, false);
   struct pawl_matrix_costs costs = matrix_costs(&sample, &all, 2);
   assert_true(costs.whole >= 2 * 300 * 160 && costs.whole < 2 * 300 * 170);
-  assert_true(costs.servers > 2 * 100000.0 * 160);
+  assert_true(fabs(costs.servers - (1000 + costs.whole / 2)) < 1);
+  sample.u_nonzeros = 400;
+  sample.v_nonzeros = 200;
+  costs = matrix_costs(&sample, &all, 2); /* 150 rows with 10 values for two workers' pairs, half of them each */
+  double u = 10 * 150 / 8.0 + 400 * 8 + 300 * 1.5, v = 200 * 8; /* v goes to every arc */
+  assert_true(fabs(costs.servers - (u + 8 * v) - costs.whole / 2) < 1);
+  sample.u_nonzeros = sample.v_nonzeros = 0;
   sample.pairs_per_step = 5; /* steps are smaller than those of the sample */
   assert_true(fabs(matrix_costs(&sample, &all, 2).whole - costs.whole / 2) < 1);
 }

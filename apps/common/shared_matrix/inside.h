@@ -2,7 +2,8 @@
  * to share.
  *
  *   factors.c   pairs from worker to worker; each has the whole matrix;
- *   whole.c     the sum of a worker's pairs to servers, and rows of the matrix back.
+ *   whole.c     the sum of a worker's pairs to servers, and rows of the matrix back;
+ *   pairs.c     the same, but the pairs go to servers, which add them up.
  *
  * A round of the job makes some steps. It takes about a second, so that workers can come and go, and the training can be
  * interrupted. A worker receives a *spec* when it joins, and an *order* in each round; it returns a *reply*, or bytes of
@@ -95,12 +96,21 @@ struct matrix_whole_state {
   size_t room;                        /* rows of both */
   const uint64_t *rows;               /* of this step; NULL: all */
   size_t count;
+  bool sends_pairs;                      /* SERVERS: `values` go up in place of `change` */
+  unsigned char *values;                 /* for each row, its values of u */
+  size_t values_room;                    /* bytes */
   bool is_begun;                         /* a step */
   bool is_fresh;                         /* dense: the matrix is that of the last step */
   unsigned char *u, *v;                  /* dense: pairs of this step */
   size_t pairs, u_room, v_room;          /* bytes of room */
   uint64_t sent_before, received_before; /* bytes of the session at the begin of the round */
 };
+
+/* Of pairs.c, for SERVERS. The first keeps a pair until the commit. PAWL_INVALID: a row was not announced. The second
+ * says what to push, besides the rows: at least one pair, which may be zeros. */
+PAWL_MUST_USE pawl_status matrix_pairs_add(struct matrix_share *share, const struct pawl_factor_vector *u,
+                                           const struct pawl_factor_vector *v);
+PAWL_MUST_USE pawl_status matrix_pairs_ready(struct matrix_share *share, double scale, struct pawl_where *where);
 
 struct matrix_share {
   const struct matrix_way *way;

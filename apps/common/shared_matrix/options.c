@@ -20,8 +20,8 @@ static bool bad(char *error, const char *text) {
 
 static bool check(const struct pawl_matrix_sharing *is, char *error) {
   bool has_factors = is->way == PAWL_MATRIX_FACTORS;
-  if (!has_factors && is->way != PAWL_MATRIX_WHOLE)
-    return bad(error, "unknown way to share; expected factors or matrix");
+  if (!has_factors && is->way != PAWL_MATRIX_WHOLE && is->way != PAWL_MATRIX_SERVERS)
+    return bad(error, "unknown way to share; expected factors, matrix or servers");
   if (is->path_count == 0 || !is->paths) return bad(error, "workers need the paths of the files, but paths is empty");
   if (is->workers_most > 0 && is->workers_most < is->workers)
     return bad(error, "the maximum of workers is below the minimum");
@@ -48,7 +48,9 @@ bool pawl_matrix_sharing_check(const struct pawl_matrix_sharing *sharing, char e
   return matrix_sharing_resolve(sharing, &is, error);
 }
 
-const char *pawl_matrix_way_name(enum pawl_matrix_way way) { return way == PAWL_MATRIX_FACTORS ? "factors" : "matrix"; }
+const char *pawl_matrix_way_name(enum pawl_matrix_way way) {
+  return way == PAWL_MATRIX_FACTORS ? "factors" : way == PAWL_MATRIX_WHOLE ? "matrix" : "servers";
+}
 
 void pawl_matrix_shared_fini(struct pawl_matrix_shared *shared) {
   apps_free(shared->each);

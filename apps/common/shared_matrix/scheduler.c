@@ -162,6 +162,7 @@ static pawl_status create_vector(struct matrix_scheduler *scheduler) {
   options.type = shape->is_double ? PAWL_F64 : PAWL_F32;
   options.size = shape->rows;
   options.width = (uint32_t)shape->columns;
+  if (scheduler->spec.way == PAWL_MATRIX_SERVERS) snprintf(options.filters, sizeof options.filters, "zeros(on=push)");
   pawl_status status = pawl_vector_delete(session, name, MATRIX_TIMEOUT); /* that of an earlier job that was killed */
   if (!status || status == PAWL_NOT_FOUND)
     status = pawl_vector_create(session, name, &options, MATRIX_TIMEOUT, &scheduler->vector);

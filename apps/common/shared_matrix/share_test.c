@@ -221,6 +221,8 @@ int main(void) {
   way = PAWL_MATRIX_FACTORS;
   int failed = cmocka_run_group_tests_name("apps.common.shared_matrix.share, by factors", tests, open_way, close_all);
   way = PAWL_MATRIX_WHOLE;
-  return failed +
-         cmocka_run_group_tests_name("apps.common.shared_matrix.share, by servers", tests, open_way, close_all);
+  failed += cmocka_run_group_tests_name("apps.common.shared_matrix.share, by servers", tests, open_way, close_all);
+  way = PAWL_MATRIX_SERVERS;
+  return failed + cmocka_run_group_tests_name("apps.common.shared_matrix.share, by pairs to servers", tests, open_way,
+                                              close_all);
 }

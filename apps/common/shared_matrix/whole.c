@@ -4,6 +4,8 @@
  * With rows of data that are dense, all keys go both ways. Otherwise a step reads only the rows of the matrix that its data
  * name, and changes the same ones: only these go both ways.
  *
+ * A worker may also send its pairs, and leave the sum to the servers: see pairs.c.
+ *
  * Without staleness the pushes of a step are added up and applied as one (pawl_group_push), and the next step begins behind
  * it. With staleness s the policy "ssp s" lets a worker begin; asynchronous workers wait for nobody.
  */
@@ -36,6 +38,7 @@ static void close_vector(struct matrix_share *share) {
   pawl_buffer_destroy(share->session, state->pulled);
   apps_free(state->u);
   apps_free(state->v);
+  apps_free(state->values);
   *state = (struct matrix_whole_state){.vector = NULL};
 }
 
@@ -53,6 +56,7 @@ static pawl_status open(struct matrix_share *share, const struct matrix_order *o
   struct pawl_session_figures figures;
   char name[PAWL_NAME_MAX + 1];
   pawl_status status = PAWL_OK;
+  state->sends_pairs = share->spec->way == PAWL_MATRIX_SERVERS;
   matrix_vector_name(share->spec, name);
   if (!group_of(share)) return apps_say(share->error, PAWL_MISMATCH, "this worker has no servers; omit --peers");
   if (!state->vector) status = pawl_vector_open(share->session, name, MATRIX_TIMEOUT, &state->vector);
@@ -72,12 +76,13 @@ static pawl_status open(struct matrix_share *share, const struct matrix_order *o
 
 static pawl_status reserve(struct matrix_share *share, size_t rows) {
   struct matrix_whole_state *state = &share->whole;
-  if (state->change && rows <= state->room) return PAWL_OK;
+  if (state->pulled && rows <= state->room) return PAWL_OK;
   size_t room = rows + (share->spec->is_sparse ? rows / 4 + 1 : 0);
   pawl_buffer_destroy(share->session, state->change);
   pawl_buffer_destroy(share->session, state->pulled);
   state->change = state->pulled = NULL;
-  pawl_status status = pawl_buffer_create(share->session, room * row_bytes(share), &state->change);
+  pawl_status status = PAWL_OK;
+  if (!state->sends_pairs) status = pawl_buffer_create(share->session, room * row_bytes(share), &state->change);
   if (!status) status = pawl_buffer_create(share->session, room * row_bytes(share), &state->pulled);
   state->room = room;
   return status;
@@ -127,7 +132,7 @@ static pawl_status need(struct matrix_share *share, const uint64_t *rows, size_t
   state->count = share->spec->is_sparse ? count : share->spec->shape.rows;
   state->pairs = 0;
   pawl_status status = reserve(share, state->count);
-  if (!status) memset(state->change, 0, state->count * row_bytes(share));
+  if (!status && state->change) memset(state->change, 0, state->count * row_bytes(share));
   if (!status) status = await_turn(share);
   state->is_begun = !status;
   if (!status && !state->is_fresh) status = pull(share);
@@ -208,6 +213,7 @@ static pawl_status add(struct matrix_share *share, const struct pawl_factor_vect
   const struct matrix_shape *shape = &share->spec->shape;
   size_t each = matrix_value_size(shape), u_size = shape->rows * each, v_size = shape->columns * each;
   if (!is_finite(share, u) || !is_finite(share, v)) return PAWL_DIVERGED;
+  if (state->sends_pairs) return matrix_pairs_add(share, u, v);
   if (share->spec->is_sparse) return add_sparse(share, u, v) ? PAWL_OK : PAWL_INVALID;
   if (!grow(&state->u, &state->u_room, (state->pairs + 1) * u_size) ||
       !grow(&state->v, &state->v_room, (state->pairs + 1) * v_size))
@@ -245,13 +251,12 @@ static void scale_change(struct matrix_share *share, double scale) {
 /* --- commits ---------------------------------------------------------------------------------------------- */
 
 /* All workers together. The answer brings the rows: of dense data, they are those of the next step. */
-static pawl_status commit_together(struct matrix_share *share) {
+static pawl_status commit_together(struct matrix_share *share, struct pawl_where where, const void *values) {
   struct matrix_whole_state *state = &share->whole;
   struct pawl_task *task = NULL;
   bool brings = !share->spec->is_sparse;
-  pawl_status status =
-      brings ? pawl_group_pushpull(group_of(share), state->vector, place_of(share), state->change, state->pulled, &task)
-             : pawl_group_push(group_of(share), state->vector, place_of(share), state->change, &task);
+  pawl_status status = brings ? pawl_group_pushpull(group_of(share), state->vector, where, values, state->pulled, &task)
+                              : pawl_group_push(group_of(share), state->vector, where, values, &task);
   if (status) return status;
   status = pawl_group_clock(group_of(share), NULL);
   pawl_status finished = pawl_task_finish(task, PAWL_FOREVER);
@@ -262,11 +267,11 @@ static pawl_status commit_together(struct matrix_share *share) {
 }
 
 /* The next pull comes behind this push, which has not finished. */
-static pawl_status commit_alone(struct matrix_share *share) {
+static pawl_status commit_alone(struct matrix_share *share, struct pawl_where where, const void *values) {
   struct matrix_whole_state *state = &share->whole;
   struct pawl_task *task = NULL;
   pawl_status status = PAWL_OK;
-  if (state->count > 0) status = pawl_vector_push(state->vector, place_of(share), state->change, &task);
+  if (state->count > 0) status = pawl_vector_push(state->vector, where, values, &task);
   if (!status && task && state->iterations) status = pawl_iteration_add(state->iterations, task);
   if (!status && state->iterations) status = pawl_iteration_end(state->iterations, (double)NAN);
   pawl_status finished = task ? pawl_task_finish(task, PAWL_FOREVER) : PAWL_OK;
@@ -275,12 +280,17 @@ static pawl_status commit_alone(struct matrix_share *share) {
 
 static pawl_status commit(struct matrix_share *share, double scale) {
   struct matrix_whole_state *state = &share->whole;
-  if (share->spec->is_sparse)
+  struct pawl_where where = place_of(share);
+  pawl_status status = PAWL_OK;
+  if (state->sends_pairs)
+    status = matrix_pairs_ready(share, scale, &where);
+  else if (share->spec->is_sparse)
     scale_change(share, scale);
   else if (state->pairs > 0)
     multiply(share, scale);
+  const void *values = state->sends_pairs ? state->values : state->change;
   int64_t before = apps_now();
-  pawl_status status = is_bsp(share) ? commit_together(share) : commit_alone(share);
+  if (!status) status = is_bsp(share) ? commit_together(share, where, values) : commit_alone(share, where, values);
   state->is_begun = false;
   share->waited_s += apps_seconds_since(before);
   return status;
@@ -302,7 +312,7 @@ static void quit(struct matrix_share *share, uint64_t left) {
   for (; left > 0 && state->vector && !pawl_worker_is_ending(share->worker); left--) {
     if (!state->is_begun && need(share, NULL, 0)) break;
     state->pairs = 0;
-    memset(state->change, 0, state->count * row_bytes(share));
+    if (state->change) memset(state->change, 0, state->count * row_bytes(share));
     if (commit(share, 0)) break;
   }
   (void)!finish(share);

@@ -65,7 +65,7 @@ static bool spec_read(json_t *object, struct matrix_spec *spec) {
                   "threads", &threads, "forward", &forward, "paths", &paths, "images", &images, "format", &format,
                   "reading", &reading, "digest", &digest, "terms", &terms))
     return false;
-  if ((way != PAWL_MATRIX_FACTORS && way != PAWL_MATRIX_WHOLE) || staleness < 0 || staleness > UINT32_MAX ||
+  if (way < PAWL_MATRIX_FACTORS || way > PAWL_MATRIX_SERVERS || staleness < 0 || staleness > UINT32_MAX ||
       threads < 1 || threads > 1024 || format < 0 || format > PAWL_IMAGES_CIFAR || !json_is_object(terms))
     return false;
   spec->way = (enum pawl_matrix_way)way;

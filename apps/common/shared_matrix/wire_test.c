@@ -112,7 +112,7 @@ static void test_an_order_has_bytes_behind_it(void **state) {
 
 static void test_impossible_numbers_are_refused(void **state) {
   (void)state;
-  must_not_read(SPEC, "\"way\":2", "\"way\":3");
+  must_not_read(SPEC, "\"way\":2", "\"way\":4");
   must_not_read(SPEC, "\"threads\":2", "\"threads\":0");
   must_not_read(SPEC, "\"shape\":[\"64\"", "\"shape\":[\"0\"");
   must_not_read(SPEC, "\"shape\":[\"64\"", "\"shape\":[\"ffffffffffffffff\"");

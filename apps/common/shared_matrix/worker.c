@@ -61,7 +61,7 @@ static pawl_status begin(struct pawl_worker *handle, void *context, const void *
         "cannot read the specification of the job; use the same version of pawl for 'pawl train' and all workers");
     return PAWL_MISMATCH;
   }
-  if (hand->spec.way == PAWL_MATRIX_WHOLE) hand->share.way = &matrix_whole;
+  if (hand->spec.way != PAWL_MATRIX_FACTORS) hand->share.way = &matrix_whole;
   return complain(hand, hand->learner->begin(&hand->spec, &hand->state, &hand->share.place, hand->error));
 }
 

@@ -43,6 +43,7 @@ static inline struct pawl_matrix_sharing sharing_of(enum pawl_matrix_way way, ui
   sharing.paths = rows_files;
   sharing.path_count = 1;
   sharing.reading = &reading;
+  sharing.arcs = 16; /* two servers */
   return sharing;
 }
 

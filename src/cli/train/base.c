@@ -22,11 +22,9 @@ static const struct pwi_train_word item_shares[] = {
 static const struct pwi_train_word factor_shares[] = {
     {"none", PWI_TRAIN_SHARE_NONE},       {"servers", PWI_TRAIN_SHARE_SERVERS}, {"reduce", PWI_TRAIN_SHARE_REDUCE},
     {"factors", PWI_TRAIN_SHARE_FACTORS}, {"auto", PWI_TRAIN_SHARE_CHOOSE},     {0}};
-static const struct pwi_train_word matrix_shares[] = {{"none", PWI_TRAIN_SHARE_NONE},
-                                                      {"factors", PWI_TRAIN_SHARE_FACTORS},
-                                                      {"matrix", PWI_TRAIN_SHARE_MATRIX},
-                                                      {"auto", PWI_TRAIN_SHARE_CHOOSE},
-                                                      {0}};
+static const struct pwi_train_word matrix_shares[] = {
+    {"none", PWI_TRAIN_SHARE_NONE},       {"factors", PWI_TRAIN_SHARE_FACTORS}, {"matrix", PWI_TRAIN_SHARE_MATRIX},
+    {"servers", PWI_TRAIN_SHARE_SERVERS}, {"auto", PWI_TRAIN_SHARE_CHOOSE},     {0}};
 static const struct pwi_train_word modes[] = {
     {"notify-ack", PAWL_REDUCE_NOTIFY_ACK}, {"bsp", PAWL_REDUCE_BSP}, {"async", PAWL_REDUCE_ASYNC}, {0}};
 
@@ -60,7 +58,7 @@ static const struct pwi_train_choice item_choices[] = {{PWI_TRAIN_SHARE, PLACE(s
 static const struct pwi_train_choice factor_choices[] = {
     {PWI_TRAIN_SHARE, PLACE(share), factor_shares, "servers, reduce, factors, auto or none"}, {0}};
 static const struct pwi_train_choice matrix_choices[] = {
-    {PWI_TRAIN_SHARE, PLACE(share), matrix_shares, "factors, matrix, auto or none"}, {0}};
+    {PWI_TRAIN_SHARE, PLACE(share), matrix_shares, "factors, matrix, servers, auto or none"}, {0}};
 
 void pwi_train_base_init(struct pwi_train_base *base, const struct pwi_command *command) {
   const char *address = getenv("PAWL_ADDRESS");

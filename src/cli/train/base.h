@@ -26,7 +26,7 @@ enum pwi_train_share {
   PWI_TRAIN_SHARE_ITEMS,
   PWI_TRAIN_SHARE_FACTORS, /* pairs, from worker to worker */
   PWI_TRAIN_SHARE_MATRIX,  /* a matrix, by servers */
-  PWI_TRAIN_SHARE_CHOOSE,  /* "auto": factors, or the way by servers, by the bytes that they take */
+  PWI_TRAIN_SHARE_CHOOSE,  /* "auto": factors, or one of the ways by servers, by the bytes that they take */
 };
 
 struct pwi_train_base {

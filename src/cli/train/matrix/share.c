@@ -9,6 +9,8 @@
 #include "cli/train/log.h"
 #include "cli/train/show.h"
 
+#define ARCS 8 /* of each server, without replicas */
+
 /* --- options ------------------------------------------------------------------------------------------------------ */
 
 static const char *read_staleness(struct pwi_train_matrix *matrix, const char *value) {
@@ -42,11 +44,11 @@ static void settle_share(const struct pwi_train_matrix *matrix, struct pwi_train
 static int check_alone(const struct pwi_train_matrix *matrix, const struct pwi_train_base *base) {
   if (base->has_workers && base->workers_most != 1)
     return pwi_cli_usage(base->command,
-                         "several workers have to share the matrix; give --share factors, matrix or auto");
+                         "several workers have to share the matrix; give --share factors, matrix, servers or auto");
   if (base->has_servers || base->names_cluster || matrix->has_sharing)
     return pwi_cli_usage(base->command,
                          "one process shares nothing: it needs no cluster, no --staleness and no --graph; "
-                         "give --share factors, matrix or auto");
+                         "give --share factors, matrix, servers or auto");
   return PWI_EXIT_OK;
 }
 
@@ -86,7 +88,10 @@ void pwi_train_matrix_sharing(const struct pwi_train_matrix *matrix, const struc
                               const char *const *paths, const struct pawl_data_options *reading,
                               enum pawl_images_format image_format, struct pawl_matrix_sharing *sharing_out) {
   pawl_matrix_sharing_init(sharing_out);
-  sharing_out->way = base->share == PWI_TRAIN_SHARE_MATRIX ? PAWL_MATRIX_WHOLE : PAWL_MATRIX_FACTORS;
+  sharing_out->way = base->share == PWI_TRAIN_SHARE_MATRIX    ? PAWL_MATRIX_WHOLE
+                     : base->share == PWI_TRAIN_SHARE_SERVERS ? PAWL_MATRIX_SERVERS
+                                                              : PAWL_MATRIX_FACTORS;
+  sharing_out->arcs = ARCS * (base->servers > 0 ? base->servers : 1);
   sharing_out->job = base->job;
   sharing_out->paths = paths;
   sharing_out->path_count = base->data_count;
@@ -109,9 +114,11 @@ void pwi_train_matrix_choose(struct pwi_train_matrix *matrix, struct pwi_train_r
   char line[PWI_TRAIN_LINE_MAX], factors[32], whole[32], servers[32];
   matrix->costs = *costs;
   if (base->share != PWI_TRAIN_SHARE_CHOOSE) return;
-  bool is_factors = pawl_matrix_cheapest(costs) == PAWL_MATRIX_FACTORS;
-  base->share = is_factors ? PWI_TRAIN_SHARE_FACTORS : PWI_TRAIN_SHARE_MATRIX;
-  if (is_factors) base->servers = base->replicas = 0; /* they are for the other way */
+  enum pawl_matrix_way way = pawl_matrix_cheapest(costs);
+  base->share = way == PAWL_MATRIX_FACTORS ? PWI_TRAIN_SHARE_FACTORS
+                : way == PAWL_MATRIX_WHOLE ? PWI_TRAIN_SHARE_MATRIX
+                                           : PWI_TRAIN_SHARE_SERVERS;
+  if (way == PAWL_MATRIX_FACTORS) base->servers = base->replicas = 0; /* they are for the other way */
   snprintf(line, sizeof line,
            "--share auto: %s; a step of %" PRIu32 " worker%s sends %sB as factors, %sB as matrix, and %sB with factors "
            "up and the matrix down",

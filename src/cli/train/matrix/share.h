@@ -25,8 +25,8 @@ struct pwi_train_matrix {
        "number of worker processes, which make the steps together (default: 1, this process); with --cluster, 0 "      \
        "starts none, and 'pawl worker' starts them elsewhere"},                                                        \
       {PWI_TRAIN_SHARE, "share", "HOW",                                                                                \
-       "how workers share the matrix: factors, pairs of vectors from worker to worker; matrix, by servers; auto "      \
-       "(default), whichever sends fewer bytes"},                                                                      \
+       "how workers share the matrix: factors, pairs of vectors from worker to worker; matrix, sums of them by "       \
+       "servers; servers, pairs that servers add up; auto (default), whichever sends the fewest bytes"},               \
       {PWI_TRAIN_STALENESS, "staleness", "N|async",                                                                    \
        "number of steps by which updates of other workers may be late (default: 0, all make each step together); "     \
        "async never waits"},                                                                                           \
