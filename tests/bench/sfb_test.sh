@@ -57,6 +57,11 @@ expect 0 "$bench" sfb --figure real --workers 2 --classes 5 --features 8 --rows 
 [ "$(grep -c '"way":"factors","workers":2' out)" -eq 4 ] || fail "there are not four stalenesses: $(cat out)"
 [ "$(grep -c '"identical":true' out)" -eq 1 ] || fail "the workers of BSP are not identical: $(cat out)"
 
+expect 0 "$bench" sfb --figure large --workers 2 --classes 3000 --batch 30 --json
+[ "$(grep -c '"bytes":362184.*"identical":true' out)" -eq 2 ] || fail "commits were not shared by both ways: $(cat out)"
+[ "$(field sent | head -n 1)" = 0 ] || fail "a commit in shared memory was sent: $(cat out)"
+[ "$(field shown | tail -n 1)" = 0 ] || fail "a commit over TCP was read in place: $(cat out)"
+
 for bad in '' '--figure 9' '--figure time --workers 1' '--figure rate --repeats 0' '--figure time --magnify 0.5'; do
   # shellcheck disable=SC2086
   expect 2 "$bench" sfb $bad

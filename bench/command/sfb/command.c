@@ -32,9 +32,10 @@ static const struct {
   const char *name;
   int (*run)(const struct pwi_sfb_plan *plan);
 } figures[PWI_SFB_FIGURES] = {
-    [PWI_SFB_TIME] = {"time", pwi_sfb_time}, [PWI_SFB_PARTIAL] = {"partial", pwi_sfb_partial},
-    [PWI_SFB_REAL] = {"real", pwi_sfb_real}, [PWI_SFB_BYTES] = {"bytes", pwi_sfb_bytes},
-    [PWI_SFB_RATE] = {"rate", pwi_sfb_rate}, [PWI_SFB_DISAGREEMENT] = {"disagreement", pwi_sfb_disagreement},
+    [PWI_SFB_TIME] = {"time", pwi_sfb_time},    [PWI_SFB_PARTIAL] = {"partial", pwi_sfb_partial},
+    [PWI_SFB_REAL] = {"real", pwi_sfb_real},    [PWI_SFB_BYTES] = {"bytes", pwi_sfb_bytes},
+    [PWI_SFB_RATE] = {"rate", pwi_sfb_rate},    [PWI_SFB_DISAGREEMENT] = {"disagreement", pwi_sfb_disagreement},
+    [PWI_SFB_LARGE] = {"large", pwi_sfb_large},
 };
 
 struct sfb_options {
@@ -59,7 +60,7 @@ static bool read_count(struct sfb_options *options, int letter, const char *valu
   case LETTER_WORKERS:
     return pwi_bench_count(value, 2, PWI_SFB_WORKERS_MAX, &plan->workers);
   case LETTER_CLASSES:
-    return pwi_bench_count(value, 2, 100000, &plan->shape.classes);
+    return pwi_bench_count(value, 2, 1000000, &plan->shape.classes);
   case LETTER_FEATURES:
     return pwi_bench_count(value, 1, 100000, &plan->shape.features);
   case LETTER_ROWS:
@@ -113,9 +114,10 @@ static void set_default(uint32_t *value, uint32_t by_default) {
 
 static void set_sizes(struct sfb_options *options) {
   struct pwi_sfb_plan *plan = &options->plan;
-  bool is_bytes = plan->figure == PWI_SFB_BYTES, is_real = plan->figure == PWI_SFB_REAL;
-  set_default(&plan->shape.classes, is_bytes ? 2000 : is_real ? 400 : 325);
-  set_default(&plan->shape.features, is_bytes ? 100 : is_real ? 500 : 20);
+  bool is_bytes = plan->figure == PWI_SFB_BYTES, is_real = plan->figure == PWI_SFB_REAL,
+       is_large = plan->figure == PWI_SFB_LARGE;
+  set_default(&plan->shape.classes, is_large ? 344984 : is_bytes ? 2000 : is_real ? 400 : 325);
+  set_default(&plan->shape.features, is_large ? 16 : is_bytes ? 100 : is_real ? 500 : 20);
   set_default(&plan->shape.rows, is_real ? 2000 : 5600);
   set_default(&plan->setup.batch, is_real ? 200 : 100);
   if (!(plan->setup.rate > 0))
@@ -135,8 +137,8 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   int exit_code;
   if (!pwi_bench_read(command, argc, argv, read_option, &options, &exit_code)) return exit_code;
   if (!options.has_figure)
-    return pwi_cli_usage(command, "no figure given; name one with --figure: time, partial, real, bytes, disagreement "
-                                  "or rate");
+    return pwi_cli_usage(command, "no figure given; name one with --figure: time, partial, real, bytes, disagreement, "
+                                  "large or rate");
   set_sizes(&options);
   plan->setup.row_s = options.pair_ms / 1e3;
   plan->setup.apply_s = plan->setup.row_s * options.apply;
@@ -148,14 +150,14 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option cli_options[] = {
     PWI_CLI_HEADING("Figure"),
-    {LETTER_FIGURE, "figure", "NAME", "time, partial, real, bytes, disagreement or rate"},
+    {LETTER_FIGURE, "figure", "NAME", "time, partial, real, bytes, disagreement, large or rate"},
     {LETTER_WORKERS, "workers", "N", "workers, up to 64 (default: by figure)"},
     {LETTER_SEED, "seed", "N", "seed of rows, delays and graphs (default: 1)"},
     {LETTER_SVG, "svg", "FILE", "time, partial: also draw the figure to this file"},
     PWI_CLI_JSON,
     PWI_CLI_HEADING("Learning"),
-    {LETTER_CLASSES, "classes", "N", "classes that are computed (default: 325; bytes: 2000; real: 400)"},
-    {LETTER_FEATURES, "features", "N", "features that are computed (default: 20; bytes: 100; real: 500)"},
+    {LETTER_CLASSES, "classes", "N", "classes that are computed (default: 325; bytes: 2000; real: 400; large: 344984)"},
+    {LETTER_FEATURES, "features", "N", "features that are computed (default: 20; bytes: 100; real: 500; large: 16)"},
     {LETTER_ROWS, "rows", "N", "rows that are generated (default: 5600; real: 2000)"},
     {LETTER_MAGNIFY, "magnify", "N", "classes, features and bytes stand for so many (default: 1000)"},
     {LETTER_BATCH, "batch", "K", "pairs of a worker's commit; real: of all workers (default: 100; real: 200)"},
@@ -185,6 +187,7 @@ const struct pwi_command pwi_command_bench_sfb = {
             "                and waiting, by way and staleness (figures 6 and 8)\n"
             "  bytes         bytes of a step beside the model, for K = 1 to 1000 (figure 4)\n"
             "  disagreement  how far the matrices of workers differ with staleness (theorem 1)\n"
+            "  large         a commit of 138 MB between processes of this machine\n"
             "  rate          the library's multiplication beside OpenBLAS\n\n"
             "time, partial, bytes and disagreement are simulated: the roles and the learning\n"
             "are real, network and time are not, and the same seed gives the same figures on\n"

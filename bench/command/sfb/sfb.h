@@ -113,6 +113,7 @@ enum pwi_sfb_figure {
   PWI_SFB_REAL,         /* figures 6 and 8, by processes of this machine */
   PWI_SFB_BYTES,        /* figure 4 */
   PWI_SFB_DISAGREEMENT, /* theorem 1 */
+  PWI_SFB_LARGE,        /* a commit of the paper's size, between processes of this machine */
   PWI_SFB_RATE,
   PWI_SFB_FIGURES
 };
@@ -135,6 +136,7 @@ int pwi_sfb_partial(const struct pwi_sfb_plan *plan);
 int pwi_sfb_real(const struct pwi_sfb_plan *plan);
 int pwi_sfb_bytes(const struct pwi_sfb_plan *plan);
 int pwi_sfb_disagreement(const struct pwi_sfb_plan *plan);
+int pwi_sfb_large(const struct pwi_sfb_plan *plan);
 int pwi_sfb_rate(const struct pwi_sfb_plan *plan);
 
 /* plan.c */
