@@ -173,15 +173,16 @@ struct pwi_flow {
   size_t value_size;            /* bytes of one value */
   struct flow_filters *filters; /* NULL: none */
   struct pwi_flow_traffic traffic;
-  struct pwi_clock sent;                 /* the last task number sent, by range; one sender, PWI_SELF */
-  struct client_part *first, *last;      /* unanswered parts, in the order of calls */
-  size_t held_back;                      /* parts that are not SENT */
-  size_t blocked;                        /* parts that are BLOCKED */
-  uint64_t ended;                        /* number of parts that have left the list */
-  pawl_status dead;                      /* why nothing can be sent any more; PAWL_OK: the flow is alive */
-  size_t readers;                        /* parts of any flow that read this vector as their second one */
-  uint32_t refused_in_turn, relay_pause; /* consecutive pushes that relays refused; pushes that go direct now */
-  bool is_forbidden; /* the server refused a push for lack of rights: no push of ours takes effect */
+  struct pwi_clock sent;             /* the last task number sent, by range; one sender, PWI_SELF */
+  struct client_part *first, *last;  /* unanswered parts, in the order of calls */
+  size_t held_back;                  /* parts that are not SENT */
+  size_t blocked;                    /* parts that are BLOCKED */
+  uint64_t ended;                    /* number of parts that have left the list */
+  pawl_status dead;                  /* why nothing can be sent any more; PAWL_OK: the flow is alive */
+  size_t readers;                    /* parts of any flow that read this vector as their second one */
+  uint32_t refused_in_turn;          /* consecutive ticks in which relays refused a push */
+  uint64_t refused_tick, relay_from; /* the last of them; no push of an earlier tick goes through relays */
+  bool is_forbidden;                 /* the server refused a push for lack of rights: no push of ours takes effect */
 
   /* Groups. */
   bool has_entered;

@@ -6,7 +6,7 @@
  *
  * FALLING BACK. A relay that is lost is not used for a while, and its children send to the relay above it. If that one
  * is lost too, they send to the servers. A vector whose pushes are refused is not sent through relays for a number of
- * pushes, which doubles with each refusal: the server may lack a right, or its function does not permit sums.
+ * ticks, which doubles with each refusal: a right may be missing, or its function does not permit sums.
  *
  * SILENCE. A relay that does not answer has its parts taken back. The pause until then doubles each time, because
  * slow members of the group may be the reason.
@@ -51,9 +51,7 @@ static bool is_eligible(struct pwi_client *client, struct client_part *part) {
   if (part->is_direct || part->is_collecting || part->voided || part->tries > 0 || part->rows == 0) return false;
   if (flow->node != 0 || is_coded(flow) || part->operand || client->renewal != RENEWAL_NONE) return false;
   if (pwi_client_relays(client)->count == 0 || follows_another(part) || !adds_up(&flow->entry)) return false;
-  if (flow->relay_pause == 0) return true;
-  flow->relay_pause--;
-  return false;
+  return part->tick >= flow->relay_from;
 }
 
 /* The peer of a relay that can be used now. A relay without a link gets one, for later pushes. */
@@ -92,6 +90,20 @@ struct client_peer *pwi_relay_for(struct pwi_client *client, struct client_part 
   return peer;
 }
 
+/* A push has a part for each arc; all parts of a tick are one refusal. The first refusal makes the link to the server;
+ * only the following ones have another reason. */
+static void note_refusal(struct pwi_client *client, const struct client_part *part, enum pwi_code code) {
+  struct pwi_flow *flow = part->flow;
+  client->figures.relays_refused++;
+  if (flow->refused_in_turn > 0 && flow->refused_tick == part->tick) return;
+  flow->refused_tick = part->tick;
+  if (flow->refused_in_turn < PAUSE_DOUBLINGS) flow->refused_in_turn++;
+  if (flow->refused_in_turn > 1) flow->relay_from = part->tick + 1 + (UINT64_C(1) << flow->refused_in_turn);
+  if (flow->refused_in_turn == PAUSE_DOUBLINGS)
+    pwi_log(client->config.log, PAWL_LOG_WARN, "relay.refused", "vector=%s in_turn=%u code=%s", flow->entry.name,
+            flow->refused_in_turn, pwi_code_text(code));
+}
+
 static void go_direct(struct pwi_client *client, struct client_part *part) {
   pwi_part_hold(client, part, PART_BLOCKED);
   pwi_part_settle(client, part);
@@ -103,14 +115,7 @@ void pwi_relay_answered(struct pwi_client *client, struct client_part *part, enu
     pwi_part_end(client, part, code == PWI_CODE_OK ? PAWL_OK : PAWL_REFUSED);
     return;
   }
-  struct pwi_flow *flow = part->flow;
-  client->figures.relays_refused++;
-  /* The first refusal makes the link to the server; only the following ones have another reason. */
-  if (flow->refused_in_turn++ > 0)
-    flow->relay_pause = 1u << (flow->refused_in_turn < PAUSE_DOUBLINGS ? flow->refused_in_turn : PAUSE_DOUBLINGS);
-  if (flow->refused_in_turn == PAUSE_DOUBLINGS)
-    pwi_log(client->config.log, PAWL_LOG_WARN, "relay.refused", "vector=%s in_turn=%u code=%s", flow->entry.name,
-            flow->refused_in_turn, pwi_code_text(code));
+  note_refusal(client, part, code);
   go_direct(client, part);
 }
 
@@ -194,6 +199,7 @@ pawl_status pwi_client_relay(struct pwi_client *client, struct pwi_task *task, s
   pwi_part_link_behind(part, NULL);
   pwi_part_settle(client, part);
   pwi_task_started(client, task);
+  pwi_client_send_due(client);
   return PAWL_OK;
 }
 

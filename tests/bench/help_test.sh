@@ -20,6 +20,7 @@ explains "$bench" sfb --figure --staleness --magnify --pair-ms --svg --json
 explains "$bench" net 'usage: pawl-bench net' --transport --size --op --peers --json
 explains "$bench" kv --case --workers --servers --transport --json
 explains "$bench" failover --servers --workers --replicas --kills --mode --gigabytes --seed --json
+explains "$bench" relay --cluster --members --ticks --size --name --json
 explains "$bench" sketch --seconds --things --data --kill --transport --json
 explains "$bench" asap --figure --workers --data --accuracy --real --seed --svg --json
 explains "$bench" reduce --size --peers --seconds --rounds --json

@@ -53,15 +53,14 @@ static int check_alone(const struct pwi_train_matrix *matrix, const struct pwi_t
 }
 
 int pwi_train_check_auto(const struct pwi_train_base *base) {
-  const char *other = base->has_matrix ? "matrix" : "servers";
+  const char *other = base->has_matrix ? ", matrix or servers" : " or servers";
   if (base->is_launched && base->ranks.size > 1)
-    return pwi_cli_usage(base->command,
-                         "under %s all processes have to know how they share; give --share factors or %s",
+    return pwi_cli_usage(base->command, "under %s all processes have to know how they share; give --share factors%s",
                          base->ranks.launcher, other);
   if (base->workers == 0)
     return pwi_cli_usage(base->command,
-                         "--share auto compares bytes for a number of workers; with --workers 0 give --share factors "
-                         "or %s",
+                         "--share auto compares bytes for a number of workers; with --workers 0 give --share "
+                         "factors%s",
                          other);
   return PWI_EXIT_OK;
 }

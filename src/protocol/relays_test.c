@@ -1,0 +1,224 @@
+/* Names and trees of relays, and the contributors of an aggregate. */
+#include "base/memory.h"
+#include "base/testing.h"
+#include "protocol/relays.h"
+
+#define RELAYS 7
+#define MEMBERS 23
+
+static void test_a_tree_comes_back_from_the_job_of_its_relay(void **state) {
+  (void)state;
+  static const char *const names[] = {"none",   "rack",       "degree-2",    "degree-1024",
+                                      "near-3", "rack.fixed", "near-9.fixed"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    struct pwi_relay_tree tree, back;
+    char job[PWI_JOB_MAX + 1], wanted[PWI_JOB_MAX + 1];
+    assert_true(pwi_relay_tree_parse(names[i], &tree));
+    pwi_relay_job(&tree, job);
+    snprintf(wanted, sizeof wanted, "pawl-relay.%s", names[i]);
+    assert_string_equal(job, wanted);
+    assert_true(pwi_relay_is_job(job, &back));
+    assert_memory_equal(&back, &tree, sizeof tree);
+  }
+  struct pwi_relay_tree binary;
+  assert_true(pwi_relay_tree_parse("binary", &binary));
+  assert_true(binary.tree == PWI_TREE_DEGREE && binary.degree == 2 && !binary.is_fixed);
+}
+
+static void test_other_words_are_no_trees(void **state) {
+  (void)state;
+  static const char *const bad[] = {"",
+                                    "tree",
+                                    "degree",
+                                    "degree-",
+                                    "degree-1",
+                                    "degree-1025",
+                                    "near-x",
+                                    "near-4x",
+                                    "rack-4",
+                                    "none.",
+                                    "degree--4",
+                                    ".fixed",
+                                    "near-+4",
+                                    "degree- 4",
+                                    "rack.fix",
+                                    "binary-2",
+                                    "degree-4.fixed.",
+                                    "fixed",
+                                    "near-04",
+                                    "rackrack",
+                                    "-4",
+                                    "degree-4-4",
+                                    "Rack",
+                                    "rack "};
+  struct pwi_relay_tree tree = {.degree = 77};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    if (pwi_relay_tree_parse(bad[i], &tree)) fail_msg("'%s' is a tree", bad[i]);
+  assert_int_equal(tree.degree, 77);
+  assert_false(pwi_relay_is_job("relay", NULL));
+  assert_true(pwi_relay_is_job("pawl-relay.of-a-later-version", &tree)); /* it sends to the servers */
+  assert_true(tree.tree == PWI_TREE_NONE && tree.degree == 0);
+}
+
+/* --- trees ---------------------------------------------------------------------------------------------- */
+
+static struct pwi_vector_id group = {5};
+
+static void add(struct pwi_membership *membership, const char *job, const char *host, const char *rack) {
+  struct pwi_membership_sender sender = {.sender = {membership->last + 1}};
+  strcpy(sender.job, job);
+  strcpy(sender.host, host);
+  strcpy(sender.rack, rack);
+  strcpy(sender.address, "somewhere:7000");
+  assert_int_equal(pwi_membership_add(membership, &sender), PAWL_OK);
+}
+
+/* Relays 1 to RELAYS in three racks, then members, of which the first is on the host of the second relay, and the last
+ * is in a rack without relays. */
+static struct pwi_membership make(const char *tree) {
+  struct pwi_membership membership = {0};
+  char job[PWI_JOB_MAX + 1], host[16], rack[16];
+  snprintf(job, sizeof job, "pawl-relay.%s", tree);
+  for (int i = 0; i < RELAYS; i++) {
+    snprintf(host, sizeof host, "relay%d", i);
+    snprintf(rack, sizeof rack, "rack%d", i % 3);
+    add(&membership, job, host, rack);
+  }
+  for (int i = 0; i < MEMBERS; i++) {
+    snprintf(rack, sizeof rack, "rack%d", i == MEMBERS - 1 ? 9 : i % 3);
+    add(&membership, "work", i == 0 ? "relay1" : "", rack);
+    assert_int_equal(pwi_membership_join(&membership, group, MEMBERS, (struct pwi_sender){membership.last}), PAWL_OK);
+  }
+  return membership;
+}
+
+static void check_tree(const struct pwi_relays *relays, const struct pwi_membership *membership, uint32_t shard) {
+  size_t at_top = 0;
+  for (uint64_t member = RELAYS + 1; member <= RELAYS + MEMBERS; member++) {
+    uint64_t relay = pwi_relays_above_member(relays, membership, group, (struct pwi_sender){member}, shard);
+    assert_in_range(relay, 1, RELAYS);
+    if (member == RELAYS + 1) assert_int_equal(relay, 2); /* on its host */
+    const struct pwi_membership_sender *it = pwi_membership_find(membership, (struct pwi_sender){member});
+    const struct pwi_membership_sender *above = pwi_membership_find(membership, (struct pwi_sender){relay});
+    if (member > RELAYS + 1 && member < RELAYS + MEMBERS) assert_string_equal(it->rack, above->rack);
+    for (int hops = 0; relay != 0; hops++) {
+      assert_true(hops < RELAYS); /* every way ends at the server */
+      relay = pwi_relays_above(relays, relay, shard);
+    }
+  }
+  for (uint64_t relay = 1; relay <= RELAYS; relay++)
+    if (pwi_relays_above(relays, relay, shard) == 0)
+      at_top += pwi_relays_below(relays, membership, group, relay, shard);
+  assert_int_equal(at_top, MEMBERS); /* each push reaches the server once */
+}
+
+static void test_every_member_reaches_the_server_in_every_tree(void **state) {
+  (void)state;
+  static const char *const trees[] = {"none", "rack", "binary", "degree-3", "near-2", "rack.fixed", "near-2.fixed"};
+  struct pwi_view_node nodes[4] = {{.node = {3}}, {.node = {4}}, {.node = {8}}, {.node = {9}}};
+  struct pwi_view view = {.nodes = nodes, .node_count = 4};
+  for (size_t i = 0; i < sizeof trees / sizeof *trees; i++) {
+    struct pwi_membership membership = make(trees[i]);
+    struct pwi_relays relays = {0};
+    pwi_relays_refresh(&relays, &membership, &view);
+    assert_int_equal(relays.count, RELAYS);
+    assert_int_equal(pwi_relays_shard(&relays, &view, 8), 2);
+    for (uint32_t shard = 0; shard < 4; shard++) check_tree(&relays, &membership, shard);
+    pwi_relays_fini(&relays);
+    pwi_membership_fini(&membership);
+  }
+}
+
+static void test_a_relay_that_has_gone_is_in_no_tree(void **state) {
+  (void)state;
+  struct pwi_membership membership = make("rack");
+  struct pwi_relays relays = {0};
+  pwi_relays_refresh(&relays, &membership, NULL);
+  for (uint64_t relay = 1; relay <= RELAYS; relay++)
+    assert_int_equal(pwi_membership_retire(&membership, (struct pwi_sender){relay}), PAWL_OK);
+  pwi_relays_refresh(&relays, &membership, NULL);
+  assert_int_equal(relays.count, 0);
+  struct pwi_sender member = {RELAYS + 1};
+  assert_int_equal(pwi_relays_above_member(&relays, &membership, group, member, 0), 0);
+  pwi_relays_fini(&relays);
+  pwi_membership_fini(&membership);
+}
+
+static void test_without_memory_there_are_no_relays(void **state) {
+  (void)state;
+  struct pwi_membership membership = make("near-2");
+  bool was_made = false;
+  for (uint64_t n = 0; !was_made; n++) {
+    struct pwi_relays relays = {0};
+    pwi_memory_fail_after(n);
+    pwi_relays_refresh(&relays, &membership, NULL);
+    was_made = pwi_memory_fail_cancel() == 0;
+    assert_int_equal(relays.count, was_made ? RELAYS : 0);
+    pwi_relays_fini(&relays);
+  }
+  pwi_membership_fini(&membership);
+}
+
+/* --- contributors --------------------------------------------------------------------------------------- */
+
+static struct pwi_writer encoded(uint64_t second) {
+  struct pwi_contributor two[2] = {{.sender = {3}, .task = 9, .prior = 7, .settled = 6, .relay = 1, .seal = {1, 2}},
+                                   {.sender = {second}, .task = 2, .prior = 0, .settled = 1, .relay = 4, .seal = {3}}};
+  struct pwi_writer writer = {0};
+  pwi_contributors_encode(two, 2, 5, &writer);
+  assert_int_equal(writer.status, PAWL_OK);
+  return writer;
+}
+
+static void test_contributors_come_back(void **state) {
+  (void)state;
+  struct pwi_writer writer = encoded(8);
+  struct pwi_contributor *back;
+  size_t count;
+  uint32_t hops;
+  assert_int_equal(writer.size, 8 + 2 * PWI_CONTRIBUTOR_SIZE);
+  assert_int_equal(pwi_contributors_decode(writer.data, writer.size, &back, &count, &hops), PAWL_OK);
+  assert_true(count == 2 && hops == 5 && back[0].sender.id == 3 && back[0].task == 9 && back[0].prior == 7);
+  assert_true(back[0].settled == 6 && back[0].seal[1] == 2 && back[1].sender.id == 8 && back[1].relay == 4);
+  pwi_free(back);
+  pwi_writer_fini(&writer);
+}
+
+static void assert_no_contributors(const void *bytes, size_t size) {
+  struct pwi_contributor *back = NULL;
+  size_t count;
+  uint32_t hops;
+  assert_int_equal(pwi_contributors_decode(bytes, size, &back, &count, &hops), PAWL_CORRUPT);
+  assert_null(back);
+}
+
+static void test_senders_that_do_not_rise_and_cut_bytes_are_refused(void **state) {
+  (void)state;
+  struct pwi_writer twice = encoded(3), falling = encoded(2), right = encoded(8);
+  assert_no_contributors(twice.data, twice.size);
+  assert_no_contributors(falling.data, falling.size);
+  for (size_t size = 0; size < right.size; size++) assert_no_contributors(right.data, size);
+  right.data[8 + 8] = 7; /* the number of the first push is its predecessor's */
+  assert_no_contributors(right.data, right.size);
+  right.data[8 + 8] = 9;
+  right.data[4] = 0; /* none */
+  assert_no_contributors(right.data, right.size);
+  right.data[7] = 0xff; /* more than there are bytes */
+  assert_no_contributors(right.data, right.size);
+  pwi_writer_fini(&twice);
+  pwi_writer_fini(&falling);
+  pwi_writer_fini(&right);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_tree_comes_back_from_the_job_of_its_relay),
+      cmocka_unit_test(test_other_words_are_no_trees),
+      cmocka_unit_test(test_every_member_reaches_the_server_in_every_tree),
+      cmocka_unit_test(test_a_relay_that_has_gone_is_in_no_tree),
+      cmocka_unit_test(test_without_memory_there_are_no_relays),
+      cmocka_unit_test(test_contributors_come_back),
+      cmocka_unit_test(test_senders_that_do_not_rise_and_cut_bytes_are_refused),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+#!/bin/sh
+# timeout: 600
+#
+# Relays as processes: who may be one, what is seen of them, and that a group that pushes through them loses nothing,
+# whether a relay is killed or told to stop.
+set -eu
+# shellcheck source=tests/cli/scene.sh
+. "${0%/*}/scene.sh"
+bench=${PAWL_BENCH:?the path of pawl-bench}
+
+"$pawl" key new own.key >out
+"$pawl" key new --read-only reader.key >out
+"$pawl" key new --space ads ads.key >out
+(umask 077 && cat own.key reader.key ads.key >cluster.key)
+
+expect 2 "$pawl" relay
+complained 'no manager given'
+expect 2 "$pawl" relay --join 127.0.0.1:1 --tree degree-1
+complained "'degree-1'.*none, rack, binary, degree-N or near-N"
+expect 1 "$pawl" relay --join 127.0.0.1:1 --join-timeout 0.5
+complained "no manager answers at 127.0.0.1:1; start one with 'pawl manager'"
+expect 1 "$pawl" relay --join 127.0.0.1:1 --key-file reader.key
+complained 'the first key has limits, but a relay acts for others'
+
+# --- a cluster with two relays ---
+
+start manager "$pawl" manager --listen 127.0.0.1:0 --http none --key-file cluster.key --first-servers 2 --data none
+address=$(address_of manager)
+for server in first second; do
+  start $server "$pawl" server --join "$address" --http none --key-file cluster.key
+done
+start left "$pawl" relay --join "$address" --key-file cluster.key --host one --rack left
+one=$started
+start right "$pawl" relay --join "$address" --key-file cluster.key --host two --rack right --json
+two=$started
+start odd "$pawl" relay --join "$address" --key-file cluster.key --host three --tree binary
+grep -q 'warning: the relay at .* has joined with --tree rack' odd.log || fail 'two trees, and no warning'
+kill -TERM "$started"
+eventually is_gone "$started"
+
+export PAWL_ADDRESS="$address" PAWL_KEY_FILE="$work/own.key"
+expect 0 "$pawl" status
+said 'pawl-relay.rack *2'
+said 'pawl-relay.rack .*one *left'
+
+# members NAME TICKS: starts four members, in two racks.
+members() {
+  for number in 1 2 3 4; do
+    rack=left
+    [ $number -lt 3 ] || rack=right
+    PAWL_RACK=$rack "$bench" relay --name "$1" --members 4 --ticks "$2" --size 64k --json >"$1.$number.log" 2>&1 &
+    pids="$pids $!"
+    eval "member$number=$!"
+  done
+}
+
+# all_right NAME: every member ends with exit code 0, which it does only if every sum was right.
+all_right() {
+  for number in 1 2 3 4; do
+    eval "wait \$member$number" || fail "member $number of $1 fails: $(cat "$1.$number.log")"
+  done
+}
+
+# --- without faults; then a relay is killed, and the other one is told to stop ---
+
+members calm 40
+all_right calm
+members harsh 400
+eventually sh -c "'$pawl' status | grep -q 'harsh/values'"
+kill -KILL "$one"
+start left "$pawl" relay --join "$address" --key-file cluster.key --host one --rack left --json
+one=$started
+kill -TERM "$two"
+eventually is_gone "$two"
+all_right harsh
+wait "$two" || fail "a relay that is told to stop fails: $(cat right.log)"
+grep -q '"applied": *[1-9]' right.log || fail "nothing went through the relay: $(cat right.log)"
+kill -TERM "$one"
+wait "$one" || fail "a relay that is told to stop fails: $(cat left.log)"

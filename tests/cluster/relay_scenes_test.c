@@ -1,0 +1,271 @@
+/* Relays, step by step: pushes become one, and nobody acts for others without the right to. */
+#include "base/testing.h"
+#include "cluster.h"
+#include "client/relaying.h"
+#include "relay/inside.h"
+
+#define MEMBERS 3
+#define KEYS 100
+#define GROUP "space/.crew"
+#define VECTOR "space/values"
+
+static const struct pawl_vector_options adding = {
+    .type = PAWL_I64, .width = 1, .size = KEYS, .layout = PAWL_LAYOUT_DENSE, .placement = PAWL_PLACE_ORDERED};
+static const struct pwi_relay_tree flat = {.tree = PWI_TREE_NONE};
+
+static struct {
+  struct pwi_cluster cluster;
+  struct pwi_cluster_client members[MEMBERS], relay;
+  struct pwi_flow *groups[MEMBERS], *flows[MEMBERS];
+  struct pwi_task tasks[MEMBERS];
+  int64_t in[KEYS], out[MEMBERS][KEYS];
+  unsigned under_way;
+  uint64_t tick;
+} scene;
+
+/* A node whose name begins with "ads" has a key for the space ads only. */
+static struct pwi_rights limited(void *context, const char *identity) {
+  struct pwi_rights rights = {.write = true};
+  (void)context;
+  if (strncmp(identity, "ads", 3) == 0) strcpy(rights.space, "ads");
+  return rights;
+}
+
+static void tell_names(struct pwi_sim_config *config, void *context) {
+  (void)context;
+  config->has_identities = true;
+}
+
+static void enter(struct pwi_cluster_client *client, struct pwi_flow **group_out) {
+  struct pwi_writer writer = {0};
+  pwi_write_text(&writer, GROUP);
+  pwi_write_u32(&writer, MEMBERS);
+  assert_int_equal(cluster_ask(client, PWI_ASK_GROUP, &writer), PAWL_OK);
+  pwi_writer_fini(&writer);
+  *group_out = cluster_open_vector(client, GROUP, 0);
+}
+
+static bool are_under_way(void *context) {
+  (void)context;
+  return scene.under_way > 0;
+}
+
+static void finished(struct pwi_task *task) {
+  (void)task;
+  scene.under_way--;
+}
+
+static void add_member(size_t i) {
+  static struct pwi_task entered;
+  scene.members[i] = (struct pwi_cluster_client){.job = "work"};
+  snprintf(scene.members[i].name, sizeof scene.members[i].name, "member%zu", i);
+  cluster_client_add(&scene.cluster, &scene.members[i]);
+  cluster_wait_joined(&scene.members[i]);
+  enter(&scene.members[i], &scene.groups[i]);
+  entered = (struct pwi_task){.finished = finished};
+  scene.under_way = 1;
+  assert_int_equal(pwi_client_enter(scene.members[i].client, &entered, scene.groups[i]), PAWL_OK);
+  cluster_run_while(&scene.cluster, are_under_way, NULL, 5000 * MS);
+  scene.flows[i] =
+      i == 0 ? cluster_vector(&scene.members[0], VECTOR, &adding) : cluster_open_vector(&scene.members[i], VECTOR, 0);
+}
+
+static void add_relay(struct pwi_cluster_client *relay, const char *name) {
+  *relay = (struct pwi_cluster_client){.tree = &flat};
+  snprintf(relay->name, sizeof relay->name, "%s", name);
+  cluster_client_add(&scene.cluster, relay);
+}
+
+static void open_scene(uint32_t servers, bool has_relay) {
+  struct pwi_cluster_config config = {
+      .seed = 7, .processes = servers, .shards = 1, .points = 1, .rights = limited, .tune = tell_names};
+  memset(&scene, 0, sizeof scene);
+  for (size_t i = 0; i < KEYS; i++) scene.in[i] = 1;
+  cluster_open(&scene.cluster, &config);
+  for (size_t i = 0; i < MEMBERS; i++) add_member(i);
+  if (!has_relay) return;
+  add_relay(&scene.relay, "relay");
+  cluster_wait_joined(&scene.relay);
+  cluster_run_for(&scene.cluster, 500 * MS);
+}
+
+/* One tick: every member adds 1 to every value, and reads the sum. */
+static void run_tick(void) {
+  struct pwi_where where = {
+      .range = {0, KEYS}, .aggregate = pwi_flow_entry(scene.groups[0])->id.id, .tick = ++scene.tick};
+  scene.under_way = MEMBERS;
+  for (size_t i = 0; i < MEMBERS; i++) {
+    scene.tasks[i] = (struct pwi_task){.finished = finished};
+    assert_int_equal(pwi_client_start(scene.members[i].client, &scene.tasks[i], scene.flows[i], PWI_REQUEST_PUSHPULL,
+                                      &where, scene.in, scene.out[i]),
+                     PAWL_OK);
+  }
+  cluster_run_while(&scene.cluster, are_under_way, NULL, 60000 * MS);
+  for (size_t i = 0; i < MEMBERS; i++) {
+    assert_int_equal(scene.tasks[i].status, PAWL_OK);
+    for (size_t k = 0; k < KEYS; k++) assert_int_equal(scene.out[i][k], scene.tick * MEMBERS);
+  }
+}
+
+static struct pwi_relay_figures figures(void) {
+  struct pwi_relay_figures is;
+  pwi_relay_figures(scene.relay.relay, &is);
+  return is;
+}
+
+static void test_pushes_of_a_tick_become_one_message_for_each_arc(void **state) {
+  (void)state;
+  open_scene(2, true);
+  run_tick(); /* makes links */
+  run_tick();
+  struct pwi_relay_figures before = figures();
+  for (int i = 0; i < 20; i++) run_tick();
+  struct pwi_relay_figures after = figures();
+  uint64_t aggregates = after.aggregates - before.aggregates;
+  assert_int_equal(after.refused, before.refused);
+  assert_int_equal(after.applied - before.applied, aggregates);
+  assert_int_equal(after.pushes - before.pushes, MEMBERS * aggregates);
+  assert_true(aggregates >= 20);
+  assert_int_equal(after.waiting + after.waiting_bytes, 0);
+  pwi_cluster_close(&scene.cluster);
+}
+
+static void test_members_go_on_without_a_relay_that_dies_and_use_it_again(void **state) {
+  (void)state;
+  open_scene(2, true);
+  for (int i = 0; i < 3; i++) run_tick();
+  pwi_sim_kill(scene.cluster.sim, scene.relay.node);
+  for (int i = 0; i < 3; i++) run_tick();
+  cluster_run_for(&scene.cluster, 5000 * MS);
+  assert_int_equal(pwi_sim_start(scene.cluster.sim, scene.relay.node), PAWL_OK);
+  cluster_wait_joined(&scene.relay);
+  cluster_run_for(&scene.cluster, 500 * MS);
+  for (int i = 0; i < 5; i++) run_tick();
+  assert_true(figures().applied > 0);
+  pwi_cluster_close(&scene.cluster);
+}
+
+static void test_a_relay_that_leaves_is_not_used_any_more(void **state) {
+  (void)state;
+  open_scene(2, true);
+  for (int i = 0; i < 3; i++) run_tick();
+  pwi_relay_leave(scene.relay.relay);
+  cluster_run_for(&scene.cluster, 1000 * MS);
+  assert_true(pwi_client_has_left(scene.relay.client));
+  uint64_t before = figures().pushes;
+  for (int i = 0; i < 3; i++) run_tick();
+  assert_int_equal(figures().pushes, before);
+  pwi_cluster_close(&scene.cluster);
+}
+
+static pawl_status swallow(void *context, struct pwi_link link, const struct pwi_peering *peering,
+                           const struct pwi_control *control, const void *body) {
+  (void)context, (void)link, (void)peering, (void)control, (void)body;
+  return PAWL_OK;
+}
+
+static void test_a_relay_that_never_answers_delays_a_push_and_loses_none(void **state) {
+  (void)state;
+  open_scene(2, true);
+  scene.relay.relay->relaying.request = swallow;
+  for (int i = 0; i < 5; i++) run_tick();
+  pwi_cluster_close(&scene.cluster);
+}
+
+static void test_a_relay_without_memory_leaves_pushes_to_their_senders(void **state) {
+  (void)state;
+  open_scene(2, true);
+  scene.relay.relay->config.memory_max = 10;
+  for (int i = 0; i < 5; i++) run_tick();
+  assert_int_equal(figures().aggregates, 0);
+  assert_true(figures().refused > 0);
+  pwi_cluster_close(&scene.cluster);
+}
+
+static void test_a_limited_key_cannot_be_a_relay(void **state) {
+  struct pwi_client_state client;
+  (void)state;
+  open_scene(2, false);
+  add_relay(&scene.relay, "ads-relay");
+  cluster_run_for(&scene.cluster, 2000 * MS);
+  pwi_client_state(scene.relay.client, &client);
+  assert_false(client.joined);
+  assert_int_equal(client.trouble, PAWL_FORBIDDEN);
+  pwi_cluster_close(&scene.cluster);
+}
+
+/* --- aggregates that a server must not take ------------------------------------------------------------- */
+
+/* An aggregate in the name of the first member, with this proof. Returns the status of its task. */
+static pawl_status act(struct pwi_cluster_client *actor, uint64_t relay, const uint8_t seal[PWI_SEAL_SIZE]) {
+  struct pwi_flow *flow = cluster_open_vector(actor, VECTOR, 0);
+  struct pwi_client_state victim;
+  pwi_client_state(scene.members[0].client, &victim);
+  struct pwi_contributor contributor = {.sender = {victim.sender}, .task = 1000, .relay = relay};
+  memcpy(contributor.seal, seal, PWI_SEAL_SIZE);
+  static struct pwi_task task;
+  static struct pwi_relayed relayed;
+  struct pwi_writer writer = {0};
+  pwi_contributors_encode(&contributor, 1, 1, &writer);
+  relayed = (struct pwi_relayed){.kind = PWI_REQUEST_PUSH,
+                                 .group = pwi_flow_entry(scene.groups[0])->id,
+                                 .tick = scene.tick + 1,
+                                 .claim = {0, KEYS},
+                                 .range = {0, KEYS},
+                                 .rows = KEYS,
+                                 .in = scene.in,
+                                 .contributors = writer.data,
+                                 .contributors_size = writer.size,
+                                 .hops = 1};
+  task = (struct pwi_task){.finished = finished};
+  scene.under_way = 1;
+  assert_int_equal(pwi_client_relay(actor->client, &task, flow, &relayed), PAWL_OK);
+  cluster_run_while(&scene.cluster, are_under_way, NULL, 5000 * MS);
+  pwi_writer_fini(&writer);
+  return task.status;
+}
+
+static uint64_t sender_of(const struct pwi_cluster_client *client) {
+  struct pwi_client_state is;
+  pwi_client_state(client->client, &is);
+  return is.sender;
+}
+
+static void test_nobody_acts_for_a_sender_that_has_not_proved_itself_to_a_relay(void **state) {
+  static const uint8_t nothing[PWI_SEAL_SIZE];
+  struct pwi_cluster_client thief = {.name = "thief", .job = "work"}, other;
+  uint8_t secret[PWI_SEAL_SECRET] = {1}, forged[PWI_SEAL_SIZE];
+  struct pwi_client_state victim;
+  (void)state;
+  open_scene(1, true); /* one arc, so that the claim is not the reason */
+  for (int i = 0; i < 3; i++) run_tick();
+  pwi_client_state(scene.members[0].client, &victim);
+  cluster_client_add(&scene.cluster, &thief);
+  cluster_wait_joined(&thief);
+  add_relay(&other, "other");
+  cluster_wait_joined(&other);
+  cluster_run_for(&scene.cluster, 500 * MS);
+  uint64_t relay = sender_of(&other);
+  assert_int_equal(pwi_proof_make(secret, victim.cluster, victim.sender, relay | PWI_VERIFIER_IS_SENDER, forged),
+                   PAWL_OK);
+  assert_int_not_equal(act(&thief, sender_of(&thief), nothing), PAWL_OK); /* no relay */
+  assert_int_not_equal(act(&thief, relay, forged), PAWL_OK);
+  assert_int_not_equal(act(&other, relay, nothing), PAWL_OK); /* a relay, and no proof */
+  assert_int_not_equal(act(&other, relay, forged), PAWL_OK);
+  assert_int_not_equal(act(&other, sender_of(&scene.members[1]), forged), PAWL_OK); /* proved to no relay */
+  run_tick(); /* nothing was added, and no number was used up */
+  pwi_cluster_close(&scene.cluster);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_pushes_of_a_tick_become_one_message_for_each_arc),
+      cmocka_unit_test(test_members_go_on_without_a_relay_that_dies_and_use_it_again),
+      cmocka_unit_test(test_a_relay_that_leaves_is_not_used_any_more),
+      cmocka_unit_test(test_a_relay_that_never_answers_delays_a_push_and_loses_none),
+      cmocka_unit_test(test_a_relay_without_memory_leaves_pushes_to_their_senders),
+      cmocka_unit_test(test_a_limited_key_cannot_be_a_relay),
+      cmocka_unit_test(test_nobody_acts_for_a_sender_that_has_not_proved_itself_to_a_relay),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
