@@ -7,6 +7,7 @@
 #define PWI_CLIENT_RELAYING_H
 
 #include "client/client.h"
+#include "protocol/contributors.h"
 #include "protocol/messenger.h"
 #include "protocol/relays.h"
 
@@ -36,7 +37,7 @@ struct pwi_relayed {
   size_t rows;
   const void *in;
   void *out;                /* PUSHPULL: room for stored rows */
-  const void *contributors; /* encoded (protocol/relays.h) */
+  const void *contributors; /* encoded (protocol/contributors.h) */
   size_t contributors_size;
   uint32_t hops;
 };

@@ -1,4 +1,4 @@
-/* Relays: which there are, how they form trees, and how an aggregate names its contributors (MLNet 3.2).
+/* Relays: which there are, and how they form trees (MLNet 3.2).
  *
  * A relay is a sender of the membership whose job is "pawl-relay." and the name of its tree. The manager lets it join
  * only with a key without limits, because it acts for others. Its address, host and rack are in the membership, so
@@ -14,9 +14,7 @@
 #ifndef PWI_PROTOCOL_RELAYS_H
 #define PWI_PROTOCOL_RELAYS_H
 
-#include "base/cursor.h"
 #include "graph/tree.h"
-#include "net/seal.h"
 #include "protocol/membership.h"
 #include "ring/view.h"
 
@@ -80,31 +78,5 @@ uint64_t pwi_relays_above(const struct pwi_relays *relays, uint64_t relay, uint3
 /* Number of members of the group whose pushes pass this relay. */
 size_t pwi_relays_below(const struct pwi_relays *relays, const struct pwi_membership *membership,
                         struct pwi_vector_id group, uint64_t relay, uint32_t shard);
-
-/* --- contributors --------------------------------------------------------------------------------------- */
-
-#define PWI_CONTRIBUTORS_MAX 4096 /* in one aggregate */
-#define PWI_RELAY_HOPS_MAX 16     /* relays that pass an aggregate on; more are a cycle */
-
-/* A push in an aggregate. */
-struct pwi_contributor {
-  struct pwi_sender sender;
-  uint64_t task, prior, settled; /* as in its request */
-  uint64_t relay;                /* to which the sender has proved itself */
-  uint8_t seal[PWI_SEAL_SIZE];   /* that proof (protocol/proof.h) */
-};
-
-/* Section CONTRIBUTORS: u32 hops, u32 count, and for each contributor, by ascending sender, u64 each: sender, task,
- * prior, settled, relay, then the seal. */
-#define PWI_CONTRIBUTOR_SIZE (5 * 8 + PWI_SEAL_SIZE)
-
-void pwi_contributors_encode(const struct pwi_contributor *contributors, size_t count, uint32_t hops,
-                             struct pwi_writer *writer);
-
-/* `*contributors_out` is freed with pwi_free; it has at least one element. PAWL_CORRUPT also for senders that do not
- * ascend, a number of 0, and too many contributors; PAWL_NO_MEMORY. */
-PAWL_MUST_USE pawl_status pwi_contributors_decode(const void *bytes, size_t size,
-                                                  struct pwi_contributor **contributors_out, size_t *count_out,
-                                                  uint32_t *hops_out);
 
 #endif

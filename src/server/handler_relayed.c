@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/memory.h"
+#include "protocol/contributors.h"
 #include "protocol/relays.h"
 #include "server/handler_inside.h"
 

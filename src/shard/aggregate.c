@@ -38,8 +38,8 @@
  * returns late under a new id, and must not wait for them.
  */
 #include "base/memory.h"
+#include "protocol/contributors.h"
 #include "protocol/planted.h"
-#include "protocol/relays.h"
 #include "shard/aggregate.h"
 
 #define EARLY_MAX 4096                  /* early parts of a tick; the sender keeps further ones */

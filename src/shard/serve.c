@@ -12,8 +12,8 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/search.h"
+#include "protocol/contributors.h"
 #include "protocol/planted.h"
-#include "protocol/relays.h"
 #include "store/dense.h"
 #include "wire/keys.h"
 

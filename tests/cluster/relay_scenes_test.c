@@ -1,4 +1,5 @@
 /* Relays, step by step: pushes become one, and nobody acts for others without the right to. */
+#include "base/memory.h"
 #include "base/testing.h"
 #include "cluster.h"
 #include "client/relaying.h"
@@ -182,6 +183,89 @@ static void test_a_relay_without_memory_leaves_pushes_to_their_senders(void **st
   pwi_cluster_close(&scene.cluster);
 }
 
+/* --- little memory, and bad bytes ----------------------------------------------------------------------- */
+
+static pawl_status (*take)(void *context, struct pwi_link link, const struct pwi_peering *peering,
+                           const struct pwi_control *control, const void *body);
+static uint64_t fails_after;
+static bool is_armed, has_failed;
+
+/* One allocation of one request fails. */
+static pawl_status take_with_little_memory(void *context, struct pwi_link link, const struct pwi_peering *peering,
+                                           const struct pwi_control *control, const void *body) {
+  if (!is_armed) return take(context, link, peering, control, body);
+  pwi_memory_fail_after(fails_after);
+  pawl_status status = take(context, link, peering, control, body);
+  has_failed = pwi_memory_fail_cancel() != 0;
+  is_armed = false;
+  return status;
+}
+
+/* Until the relay has applied pushes of all members, after a failure or without one. */
+static void use_relay(void) {
+  uint64_t before;
+  int left = 100;
+  do {
+    before = figures().applied;
+    run_tick();
+    cluster_run_for(&scene.cluster, 100 * MS);
+  } while ((is_armed || figures().applied == before) && --left > 0);
+  assert_true(left > 0);
+}
+
+static void test_a_relay_survives_the_failure_of_any_allocation(void **state) {
+  (void)state;
+  open_scene(1, true);
+  for (int i = 0; i < 3; i++) run_tick();
+  take = scene.relay.relay->relaying.request;
+  scene.relay.relay->relaying.request = take_with_little_memory;
+  fails_after = 0;
+  do {
+    is_armed = true;
+    use_relay();
+    fails_after++;
+  } while (has_failed);
+  assert_true(fails_after > 4);
+  scene.relay.relay->relaying.request = take;
+  pwi_cluster_close(&scene.cluster);
+}
+
+static pawl_status spoil(void *context, struct pwi_link link, const struct pwi_peering *peering,
+                         const struct pwi_control *control, const void *body) {
+  static unsigned char spoilt[1 << 16];
+  const struct pwi_section *terms = pwi_sections_find(&control->sections, PWI_SECTION_TERMS);
+  assert_true(terms && control->head.body_size <= sizeof spoilt);
+  memcpy(spoilt, body, control->head.body_size);
+  spoilt[terms->offset] = 0xee; /* an unknown kind */
+  return take(context, link, peering, control, spoilt);
+}
+
+static void test_a_malformed_request_costs_its_link_and_nothing_else(void **state) {
+  (void)state;
+  open_scene(1, true);
+  for (int i = 0; i < 3; i++) run_tick();
+  take = scene.relay.relay->relaying.request;
+  scene.relay.relay->relaying.request = spoil;
+  for (int i = 0; i < 3; i++) run_tick();
+  scene.relay.relay->relaying.request = take;
+  cluster_run_for(&scene.cluster, 5000 * MS);
+  uint64_t before = figures().applied;
+  for (int i = 0; i < 5; i++) run_tick();
+  assert_true(figures().applied > before);
+  pwi_cluster_close(&scene.cluster);
+}
+
+static void test_nothing_leaks(void **state) {
+  uint64_t before = pwi_memory_counts().live;
+  (void)state;
+  open_scene(2, true);
+  for (int i = 0; i < 5; i++) run_tick();
+  pwi_sim_kill(scene.cluster.sim, scene.relay.node);
+  run_tick();
+  pwi_cluster_close(&scene.cluster);
+  assert_int_equal(pwi_memory_counts().live, before);
+}
+
 static void test_a_limited_key_cannot_be_a_relay(void **state) {
   struct pwi_client_state client;
   (void)state;
@@ -264,6 +348,9 @@ int main(void) {
       cmocka_unit_test(test_a_relay_that_leaves_is_not_used_any_more),
       cmocka_unit_test(test_a_relay_that_never_answers_delays_a_push_and_loses_none),
       cmocka_unit_test(test_a_relay_without_memory_leaves_pushes_to_their_senders),
+      cmocka_unit_test(test_a_relay_survives_the_failure_of_any_allocation),
+      cmocka_unit_test(test_a_malformed_request_costs_its_link_and_nothing_else),
+      cmocka_unit_test(test_nothing_leaks),
       cmocka_unit_test(test_a_limited_key_cannot_be_a_relay),
       cmocka_unit_test(test_nobody_acts_for_a_sender_that_has_not_proved_itself_to_a_relay),
   };

@@ -10,6 +10,7 @@
 #include "host/clock.h"
 #include "host/run/access.h"
 #include "net/net_ops.h"
+#include "net/seal.h"
 
 #define HOST_SIZE 256
 #define LOOK_NS (PWI_HOST_SECOND / 2)
