@@ -11,10 +11,11 @@
 #include <pawl/pawl.h>
 
 enum { ITERATIONS = 30, FEATURES = 1 << 20, ENTRIES = 1 << 24, EXAMPLES = 1 << 20 };
-static const float ETA = 8;
+static const double ETA = 8;
 
 struct part { /* the data: example i has the entries first[i] to first[i + 1] */
-  uint32_t count, total, *first, *feature;
+  uint32_t count, total, *feature;
+  uint64_t *first;
   float *label, *value;
 };
 
@@ -27,14 +28,14 @@ static void must(pawl_status status) {
 /* Reads every example whose number is `rank` modulo the workers: "label feature:value feature:value …",
  * one per line. */
 static struct part load(const char *path, uint32_t rank, uint32_t workers) {
-  struct part part = {0, 0, calloc(EXAMPLES + 1, 4), calloc(ENTRIES, 4), calloc(EXAMPLES, 4), calloc(ENTRIES, 4)};
+  struct part part = {0, 0, calloc(ENTRIES, 4), calloc(EXAMPLES + 1, 8), calloc(EXAMPLES, 4), calloc(ENTRIES, 4)};
   char *line = NULL, *at, *end;
   size_t room = 0;
   FILE *file = fopen(path, "r");
   if (!file || !part.first || !part.feature || !part.label || !part.value) must(PAWL_IO);
   for (; getline(&line, &room, file) > 0 && part.count < EXAMPLES; part.total++) {
     if (part.total % workers != rank) continue;
-    uint32_t entry = part.first[part.count];
+    uint64_t entry = part.first[part.count];
     part.label[part.count++] = strtof(line, &at) > 0 ? 1 : -1;
     for (; entry < ENTRIES; entry++, at = end) {
       part.feature[entry] = (uint32_t)(strtoul(at, &end, 10) % FEATURES);
@@ -56,44 +57,55 @@ int main(int argc, char **argv) {
   struct pawl_keys *list;
   struct pawl_task *task;
   must(pawl_session_open(NULL, &session));
-  must(pawl_vector_ensure(session, "logistic/w", NULL, 10 * PAWL_SECOND, &weights));
+  struct pawl_vector_options options;
+  pawl_vector_options_init(&options);
+  options.type = PAWL_F64;
+  must(pawl_vector_ensure(session, "logistic/w", &options, 10 * PAWL_SECOND, &weights));
   must(pawl_group_join(session, "logistic/workers", workers, 10 * PAWL_SECOND, &group));
   /* all are here, so ranks are fixed until a member leaves */
   must(pawl_group_barrier(group, 60 * PAWL_SECOND));
 
   /* LoadData: this worker's part, and its working set, the features that occur in it. */
   struct part x = load(argv[1], pawl_group_rank(group), workers);
-  uint32_t *place = calloc(FEATURES, sizeof *place), entries = x.first[x.count], count = 0;
-  uint64_t *keys = calloc(FEATURES, sizeof *keys);
-  float *w = calloc(FEATURES, sizeof *w), *step = calloc(FEATURES, sizeof *step); /* -ETA * gradient */
-  if (!place || !keys || !w || !step) must(PAWL_NO_MEMORY);
-  for (uint32_t e = 0; e < entries; e++) place[x.feature[e]] = 1;
+  uint64_t entries = x.first[x.count], *keys = calloc(FEATURES, sizeof *keys);
+  uint32_t *place = calloc(FEATURES, sizeof *place), count = 0;
+  double *w = calloc(FEATURES, sizeof *w), *step = calloc(FEATURES, sizeof *step); /* -ETA * gradient */
+  double *z = calloc(EXAMPLES, sizeof *z);
+  if (!place || !keys || !w || !step || !z) must(PAWL_NO_MEMORY);
+  for (uint64_t e = 0; e < entries; e++) place[x.feature[e]] = 1;
   for (uint32_t f = 0; f < FEATURES; f++)
     if (place[f]) place[f] = count, keys[count++] = f;
+  for (uint64_t e = 0; e < entries; e++) x.feature[e] = place[x.feature[e]];
+  struct pawl_matrix *rows;
+  struct pawl_matrix_data data = {
+      .rows = x.count, .columns = count, .values = x.value, .starts = x.first, .at = x.feature};
+  struct pawl_range all = pawl_range_of(0, x.count);
+  must(pawl_matrix_create(&data, 0, &rows));
   must(pawl_keys_create(weights, keys, count, &list));
 
   for (uint64_t t = 0, slot = FEATURES; t < ITERATIONS; t++, slot++) {
     must(pawl_vector_pull(weights, pawl_at_list(list), w, &task));
     must(pawl_task_finish(task, 10 * PAWL_SECOND));
     must(pawl_group_barrier(group, 60 * PAWL_SECOND)); /* no worker pushes before all have pulled */
-    float objective = 0, n = (float)x.total;
-    for (uint32_t k = 0; k < count; k++) step[k] = 0;
+    double objective = 0;
+    must(pawl_matrix_times(rows, all, w, 1, z)); /* z = X w */
     for (uint32_t i = 0; i < x.count; i++) {
-      float margin = 0;
-      for (uint32_t e = x.first[i]; e < x.first[i + 1]; e++) margin += x.label[i] * x.value[e] * w[place[x.feature[e]]];
-      for (uint32_t e = x.first[i]; e < x.first[i + 1]; e++)
-        step[place[x.feature[e]]] += ETA * x.label[i] * x.value[e] / (1 + expf(margin)) / n;
-      objective += log1pf(expf(-margin)) / n;
+      double margin = x.label[i] * z[i];
+      z[i] = ETA * x.label[i] / (1 + exp(margin)) / x.total;
+      objective += log1p(exp(-margin)) / x.total;
     }
+    for (uint32_t k = 0; k < count; k++) step[k] = 0;
+    must(pawl_matrix_transposed_times(rows, all, z, 1, step));       /* step += X^T z */
     must(pawl_vector_push(weights, pawl_at_list(list), step, NULL)); /* servers add up the workers' pushes */
     must(pawl_vector_push(weights, pawl_at_keys(&slot, 1), &objective, NULL));
     must(pawl_group_barrier(group, 60 * PAWL_SECOND)); /* also waits for our own pushes */
     must(pawl_vector_pull(weights, pawl_at_keys(&slot, 1), &objective, &task));
     must(pawl_task_finish(task, 10 * PAWL_SECOND));
-    if (pawl_group_rank(group) == 0) printf("iteration %2d: objective %.5f\n", (int)t, (double)objective);
+    if (pawl_group_rank(group) == 0) printf("iteration %2d: objective %.5f\n", (int)t, objective);
   }
   must(pawl_session_close(session, 10 * PAWL_SECOND));
+  pawl_matrix_destroy(rows);
   free(x.first), free(x.feature), free(x.label), free(x.value);
-  free(place), free(keys), free(w), free(step);
+  free(place), free(keys), free(w), free(step), free(z);
   return 0;
 }

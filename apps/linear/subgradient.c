@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <pawl/matrix.h>
+
 #include "apps/linear/control.h"
 #include "apps/linear/inside.h"
 #include "apps/linear/losses.h"
@@ -19,14 +21,11 @@ static pawl_status begin(struct linear_worker *worker, const struct linear_order
 
 static void end(struct linear_worker *worker) { (void)worker; }
 
-/* Computes z = X w + b, then replaces z by c loss'(z). */
-static double slopes(const struct linear_worker *worker, const struct linear_order *order, const double *w, double bias,
-                     double *z, struct linear_reply *reply) {
+/* Replaces z = X w by c loss'(z + b). */
+static double slopes(const struct linear_worker *worker, const struct linear_order *order, double bias, double *z,
+                     struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
   double sum = 0;
-  for (size_t j = 0; j < share->features; j++)
-    for (uint64_t k = share->starts[j]; w[j] != 0 && k < share->starts[j + 1]; k++)
-      z[share->row_of[k]] += w[j] * (double)share->values[k];
   for (size_t i = 0; i < share->rows; i++) {
     double y = linear_y(&worker->spec, order, (double)share->labels[i]), score = z[i] + bias;
     double c = linear_c(&worker->spec, y) * (double)share->weights[i];
@@ -35,6 +34,16 @@ static double slopes(const struct linear_worker *worker, const struct linear_ord
     sum += z[i];
   }
   return sum;
+}
+
+/* A share is stored by features: it is X^T. */
+static pawl_status open_share(const struct linear_share *share, struct pawl_matrix **matrix_out) {
+  struct pawl_matrix_data data = {.rows = share->features,
+                                  .columns = share->rows,
+                                  .values = share->values,
+                                  .starts = share->starts,
+                                  .at = share->row_of};
+  return pawl_matrix_create(&data, 1, matrix_out);
 }
 
 static pawl_status push(struct linear_worker *worker, double *gradient, double *bias_gradient) {
@@ -56,14 +65,17 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   double bias = 0, bias_gradient = 0;
   double *w = apps_alloc_zero(share->features + 1, sizeof *w), *z = apps_alloc_zero(share->rows + 1, sizeof *z);
   double *gradient = apps_alloc_zero(share->features + 1, sizeof *gradient);
-  pawl_status status = w && z && gradient ? PAWL_OK : PAWL_NO_MEMORY;
+  struct pawl_range all = pawl_range_of(0, share->features);
+  struct pawl_matrix *matrix = NULL;
+  pawl_status status = w && z && gradient ? open_share(share, &matrix) : PAWL_NO_MEMORY;
   if (!status) status = linear_pull_weights(worker, share->keys, share->features, w, &bias);
   int64_t pulled = apps_now(), computed = pulled;
+  if (!status) status = pawl_matrix_transposed_times(matrix, all, w, 1, z); /* X w */
   if (!status) {
-    bias_gradient = slopes(worker, order, w, bias, z, reply);
-    for (size_t j = 0; j < share->features; j++)
-      for (uint64_t k = share->starts[j]; k < share->starts[j + 1]; k++)
-        gradient[j] += (double)share->values[k] * z[share->row_of[k]];
+    bias_gradient = slopes(worker, order, bias, z, reply);
+    status = pawl_matrix_times(matrix, all, z, 1, gradient); /* X^T z */
+  }
+  if (!status) {
     computed = apps_now();
     status = push(worker, gradient, &bias_gradient);
   }
@@ -71,6 +83,7 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   reply->looked_at = share->features;
   reply->worked_s = (double)(computed - pulled) * 1e-9;
   reply->waited_s = apps_seconds_since(begun) - reply->worked_s;
+  pawl_matrix_destroy(matrix);
   apps_free(w);
   apps_free(z);
   apps_free(gradient);

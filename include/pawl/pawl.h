@@ -63,6 +63,7 @@
 #include <pawl/job.h>
 #include <pawl/linear.h>
 #include <pawl/log.h>
+#include <pawl/matrix.h>
 #include <pawl/memory.h>
 #include <pawl/peer.h>
 #include <pawl/policy.h>
