@@ -20,6 +20,9 @@
 #define VECTOR "scale/rows"
 #define ROW 16 /* values in a row */
 #define ROWS_A_SERVER 16
+#define WAVE 200 /* clients that join at a time: each receives the whole membership */
+#define LOOKS 1024
+#define TELL_S 5.0
 
 enum { LETTER_NODES = 257, LETTER_SERVERS, LETTER_LIMIT };
 
@@ -42,8 +45,10 @@ struct scale_run {
   struct pwi_cluster cluster;
   struct pwi_datacenter *datacenter;
   struct hand *hands;
-  uint64_t joined, over;
+  uint64_t added, joined, over;
   bool may_push;
+  uint64_t looks; /* of the predicates */
+  double told_at; /* when the progress was last shown; 0: not yet */
 };
 
 /* --- what a client does --------------------------------------------------------------------------------- */
@@ -99,13 +104,39 @@ static void started(void *context) {
 
 /* --- phases --------------------------------------------------------------------------------------------- */
 
+static double memory_mb(void) {
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return (double)usage.ru_maxrss / 1024;
+}
+
+static double seconds_now(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* A run may take minutes. Tells every few seconds how far it is. */
+static void tell_progress(struct scale_run *scale, const char *what, uint64_t ready) {
+  if (++scale->looks % LOOKS) return;
+  double now = seconds_now();
+  if (scale->told_at == 0) scale->told_at = now;
+  if (now - scale->told_at < TELL_S) return;
+  scale->told_at = now;
+  fprintf(stderr, "  %s: %" PRIu64 " of %" PRIu64 " clients after %.3f virtual s and %.1f million events, %.0f MB\n",
+          what, ready, scale->clients, 1e-9 * (double)pwi_sim_now(scale->cluster.sim),
+          1e-6 * (double)pwi_sim_event_count(scale->cluster.sim), memory_mb());
+}
+
 static bool is_joining(void *context) {
-  const struct scale_run *scale = context;
-  return scale->joined < scale->clients;
+  struct scale_run *scale = context;
+  tell_progress(scale, "join", scale->joined);
+  return scale->joined < scale->added;
 }
 
 static bool is_calling(void *context) {
-  const struct scale_run *scale = context;
+  struct scale_run *scale = context;
+  tell_progress(scale, "push and pull", scale->over);
   return scale->over < scale->clients;
 }
 
@@ -120,12 +151,6 @@ static struct scale_moment moment_of(const struct scale_run *scale) {
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return (struct scale_moment){(double)time.tv_sec + 1e-9 * (double)time.tv_nsec,
                                pwi_sim_event_count(scale->cluster.sim), pwi_sim_now(scale->cluster.sim)};
-}
-
-static double memory_mb(void) {
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  return (double)usage.ru_maxrss / 1024;
 }
 
 static int show(const struct scale_run *scale, const char *phase, struct scale_moment begin, pawl_status status,
@@ -146,21 +171,6 @@ static int show(const struct scale_run *scale, const char *phase, struct scale_m
          rate, memory_mb(), memory_mb() * 1024 / (double)scale->nodes);
   fflush(stdout);
   return PWI_EXIT_OK;
-}
-
-static int run_phase(struct scale_run *scale, const char *phase, bool (*predicate)(void *context),
-                     const uint64_t *ready) {
-  struct scale_moment begin = moment_of(scale);
-  int64_t limit = (int64_t)scale->limit_s * PWI_SIM_SECOND;
-  pawl_status status = pwi_cluster_run_while(&scale->cluster, predicate, scale, limit);
-  int exit_code = show(scale, phase, begin, status, *ready);
-  if (exit_code || !status) return exit_code;
-  if (status == PAWL_TIMED_OUT)
-    return pwi_cli_failure(
-        scale->command, "%s: only %" PRIu64 " of %" PRIu64 " clients within %" PRIu64 " virtual seconds; see --limit",
-        phase, *ready, scale->clients, scale->limit_s);
-  const char *failure = pwi_sim_failure(scale->cluster.sim);
-  return pwi_cli_failure(scale->command, "%s: %s", phase, failure ? failure : pawl_status_text(status));
 }
 
 /* --- the run -------------------------------------------------------------------------------------------- */
@@ -190,13 +200,45 @@ static pawl_status open_all(struct scale_run *scale) {
                                       .shards = 1,
                                       .points = 1,
                                       .checked_hosts = true,
+                                      .shares_memberships = true,
                                       .tune = tune,
                                       .context = scale};
   if (!status) status = pwi_cluster_open(&scale->cluster, &config);
   scale->hands = pwi_alloc_zero(scale->clients, sizeof *scale->hands);
   if (!status && !scale->hands) status = PAWL_NO_MEMORY;
-  for (uint64_t i = 0; i < scale->clients && !status; i++) status = add_client(scale, i);
   return status;
+}
+
+/* Clients join in waves, as they would in a cluster that grows: otherwise all their memberships would be on their
+ * way at once. */
+static pawl_status join_all(struct scale_run *scale, int64_t end) {
+  pawl_status status = PAWL_OK;
+  while (scale->joined < scale->clients && !status) {
+    for (int i = 0; i < WAVE && scale->added < scale->clients && !status; i++)
+      status = add_client(scale, scale->added++);
+    int64_t left = end - pwi_sim_now(scale->cluster.sim);
+    if (!status) status = left > 0 ? pwi_cluster_run_while(&scale->cluster, is_joining, scale, left) : PAWL_TIMED_OUT;
+  }
+  return status;
+}
+
+static pawl_status call_all(struct scale_run *scale, int64_t end) {
+  return pwi_cluster_run_while(&scale->cluster, is_calling, scale, end - pwi_sim_now(scale->cluster.sim));
+}
+
+static int run_phase(struct scale_run *scale, const char *phase,
+                     pawl_status (*run)(struct scale_run *scale, int64_t end), const uint64_t *ready) {
+  struct scale_moment begin = moment_of(scale);
+  int64_t limit = (int64_t)scale->limit_s * PWI_SIM_SECOND;
+  pawl_status status = run(scale, begin.virtual_ns + limit);
+  int exit_code = show(scale, phase, begin, status, *ready);
+  if (exit_code || !status) return exit_code;
+  if (status == PAWL_TIMED_OUT)
+    return pwi_cli_failure(
+        scale->command, "%s: only %" PRIu64 " of %" PRIu64 " clients within %" PRIu64 " virtual seconds; see --limit",
+        phase, *ready, scale->clients, scale->limit_s);
+  const char *failure = pwi_sim_failure(scale->cluster.sim);
+  return pwi_cli_failure(scale->command, "%s: %s", phase, failure ? failure : pawl_status_text(status));
 }
 
 static int make_vector(struct scale_run *scale) {
@@ -214,9 +256,9 @@ static int run_all(struct scale_run *scale) {
            scale->nodes, scale->servers, scale->clients);
   pawl_status status = open_all(scale);
   if (status) return pwi_cli_failure(scale->command, "cannot open the cluster: %s", pawl_status_text(status));
-  int exit_code = run_phase(scale, "join", is_joining, &scale->joined);
+  int exit_code = run_phase(scale, "join", join_all, &scale->joined);
   if (!exit_code) exit_code = make_vector(scale);
-  if (!exit_code) exit_code = run_phase(scale, "push and pull", is_calling, &scale->over);
+  if (!exit_code) exit_code = run_phase(scale, "push and pull", call_all, &scale->over);
   return exit_code;
 }
 

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "client/inside.h"
-#include "protocol/membership_delta.h"
+#include "protocol/membership_share.h"
 
 /* --- finding it ----------------------------------------------------------------------------------------- */
 
@@ -205,6 +205,7 @@ static pawl_status take_membership(struct pwi_client *client, const void *bytes,
   struct pwi_membership *membership;
   pawl_status status = pwi_membership_receive(bytes, size, client->membership->number, &membership);
   if (status || !membership) return status;
+  membership = pwi_membership_unify(membership);
   if (client->shard) pwi_shard_set_membership(client->shard, membership);
   pwi_membership_destroy(client->membership);
   client->membership = membership;
@@ -223,8 +224,15 @@ static void forget_sender(void *client, struct pwi_sender sender) {
 
 /* A failure may leave news partly applied; the number tells how far. */
 static pawl_status take_membership_delta(struct pwi_client *client, const void *bytes, size_t size) {
-  pawl_status status = pwi_membership_apply_delta(client->membership, bytes, size, forget_sender, client);
-  if (client->shard) pwi_shard_membership_changed(client->shard);
+  struct pwi_membership *before = client->membership, *now;
+  pawl_status status = pwi_membership_follow(before, bytes, size, forget_sender, client, &now);
+  client->membership = now;
+  client->numbers.membership = now;
+  if (client->shard) {
+    pwi_shard_move_membership(client->shard, now);
+    pwi_shard_membership_changed(client->shard);
+  }
+  if (now != before) pwi_membership_destroy(before);
   pwi_client_channels_look(client);
   look_at_nodes(client);
   pwi_client_calls_look(client);
@@ -234,7 +242,7 @@ static pawl_status take_membership_delta(struct pwi_client *client, const void *
 
 static pawl_status take_view(struct pwi_client *client, const void *bytes, size_t size) {
   struct pwi_view *view;
-  pawl_status status = pwi_view_decode(bytes, size, &view);
+  pawl_status status = pwi_view_decode_shared(bytes, size, &view);
   if (status) return status;
   if (client->view && view->epoch <= client->view->epoch) {
     pwi_view_release(view);

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/search.h"
 #include "protocol/membership_delta.h"
+#include "protocol/membership_share.h"
 
 #define VERSION 2
 #define VERSION_PLAIN 1 /* without hosts, racks and the numbers of groups */
@@ -443,6 +444,7 @@ pawl_status pwi_membership_receive(const void *bytes, size_t size, uint64_t know
 }
 
 void pwi_membership_destroy(struct pwi_membership *membership) {
-  if (membership) pwi_membership_fini(membership);
+  if (!membership || pwi_membership_let_go(membership)) return;
+  pwi_membership_fini(membership);
   pwi_free(membership);
 }

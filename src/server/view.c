@@ -4,7 +4,7 @@
  * Each part is decoded before it replaces the old one, so that without memory each part changes whole or not
  * at all; the link is then closed, and the manager sends everything again.
  */
-#include "protocol/membership_delta.h"
+#include "protocol/membership_share.h"
 #include "server/inside.h"
 
 /* --- catalogue ------------------------------------------------------------------------------------------ */
@@ -51,6 +51,7 @@ static pawl_status take_membership(struct pwi_server *server, const void *bytes,
   struct pwi_membership *membership;
   pawl_status status = pwi_membership_receive(bytes, size, server->membership->number, &membership);
   if (status || !membership) return status;
+  membership = pwi_membership_unify(membership);
   pwi_shard_set_membership(server->shard, membership);
   pwi_membership_destroy(server->membership);
   server->membership = membership;
@@ -65,8 +66,13 @@ static void forget_sender(void *server, struct pwi_sender sender) {
 
 /* A failure may leave news partly applied; the number tells how far. */
 static pawl_status take_membership_delta(struct pwi_server *server, const void *bytes, size_t size) {
-  pawl_status status = pwi_membership_apply_delta(server->membership, bytes, size, forget_sender, server);
+  struct pwi_membership *before = server->membership, *now;
+  pawl_status status = pwi_membership_follow(before, bytes, size, forget_sender, server, &now);
+  server->membership = now;
+  server->numbers.membership = now;
+  pwi_shard_move_membership(server->shard, now);
   pwi_shard_membership_changed(server->shard);
+  if (now != before) pwi_membership_destroy(before);
   pwi_handler_settle_sums(server->handler);
   return status;
 }
@@ -160,7 +166,7 @@ static pawl_status apply_view(struct pwi_server *server, const struct pwi_view *
 
 static pawl_status take_view(struct pwi_server *server, const void *bytes, size_t size) {
   struct pwi_view *view;
-  pawl_status status = pwi_view_decode(bytes, size, &view);
+  pawl_status status = pwi_view_decode_shared(bytes, size, &view);
   if (status) return status;
   if (server->view && view->epoch <= server->view->epoch) {
     pwi_view_release(view);

@@ -316,6 +316,10 @@ void pwi_shard_set_membership(struct pwi_shard *shard, const struct pwi_membersh
   pwi_shard_membership_changed(shard);
 }
 
+void pwi_shard_move_membership(struct pwi_shard *shard, const struct pwi_membership *membership) {
+  shard->membership = membership;
+}
+
 void pwi_shard_renewed(struct pwi_shard *shard) { shard->is_renewed = true; }
 
 void pwi_shard_forget(struct pwi_shard *shard, struct pwi_sender sender) {

@@ -121,6 +121,9 @@ void pwi_shard_renewed(struct pwi_shard *shard);
 void pwi_shard_forget(struct pwi_shard *shard, struct pwi_sender sender);
 void pwi_shard_membership_changed(struct pwi_shard *shard);
 
+/* The membership that has changed is now at this place. Call pwi_shard_membership_changed next. */
+void pwi_shard_move_membership(struct pwi_shard *shard, const struct pwi_membership *membership);
+
 /* Adds empty positions, to which no sender has ever pushed. PAWL_INVALID if any is held already. */
 PAWL_MUST_USE pawl_status pwi_shard_hold(struct pwi_shard *shard, struct pawl_range positions);
 

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "manager/ledger/journal_file.h"
+#include "protocol/membership_share.h"
 
 /* --- the manager ---------------------------------------------------------------------------------------- */
 
@@ -206,6 +207,7 @@ static pawl_status add_all(struct pwi_cluster *cluster) {
 pawl_status pwi_cluster_open(struct pwi_cluster *cluster, const struct pwi_cluster_config *config) {
   struct pwi_sim_config sim;
   *cluster = (struct pwi_cluster){.config = *config};
+  if (config->shares_memberships) pwi_membership_share_begin();
   pwi_sim_config_init(&sim);
   sim.seed = config->seed;
   if (config->checked_hosts) sim.plane_chance = sim.plane_chance_host = 0;
@@ -223,6 +225,8 @@ pawl_status pwi_cluster_open(struct pwi_cluster *cluster, const struct pwi_clust
 
 void pwi_cluster_close(struct pwi_cluster *cluster) {
   pwi_sim_destroy(cluster->sim);
+  if (cluster->config.shares_memberships) pwi_membership_share_end();
+  cluster->config.shares_memberships = false;
   if (cluster->memory_journal) cluster->memory_journal->ops->destroy(cluster->memory_journal);
   pwi_free(cluster->processes);
   pwi_free(cluster->servers);

@@ -42,6 +42,8 @@ struct pwi_cluster_config {
   int64_t client_grace_ns; /* 0: the manager's default */
   bool shared_hosts;       /* clients and servers share machines: data planes everywhere */
   bool checked_hosts;      /* no data planes at all */
+  bool has_priorities;     /* clients have different priorities, by their names */
+  bool shares_memberships; /* nodes share equal ones in memory (protocol/membership_share.h) */
   bool durable;            /* the manager's journal is a file on its disk */
   uint64_t journal_bytes;  /* 0: the manager's default */
   /* addresses of managers that the caller adds; NULL: the cluster has one manager of its own */
@@ -124,6 +126,7 @@ struct pwi_cluster_client {
   const char *rack; /* NULL: none */
   bool reader, listens, stays_dead;
   const struct pwi_relay_tree *tree; /* it is a relay, and listens; NULL: a client */
+  uint8_t priority; /* 0: none stated, or by `has_priorities` of the cluster */
   /* the process has (re)started, and `client` is set. May be NULL */
   void (*started)(void *context);
   /* the process was killed, and `client` is gone. May be NULL */
