@@ -99,6 +99,15 @@ struct pawl_session_options {
    * must be on this machine, at a loopback address or a unix socket. Links are plain then, and every user of
    * this machine can connect to the session. */
   bool peers_only;
+
+  /* How urgent the requests of this session are at servers, from 1 (least) to 9; 0: the environment variable
+   * PAWL_PRIORITY, or 5. While requests of a higher priority are under way, servers let those of lower ones
+   * wait; none is dropped (docs/priorities.md). A key may limit the priority. */
+  uint32_t priority;
+
+  /* The mark of this session's packets for routers (DSCP), from 1 to 63; 0: the environment variable
+   * PAWL_DSCP, or the mark of the system. */
+  uint32_t dscp;
 };
 
 /* Fills in the defaults: all zeros. */

@@ -101,6 +101,8 @@ class SessionOptions(ctypes.Structure):
         ("impatient", ctypes.c_bool),
         ("rack", ctypes.c_char_p),
         ("peers_only", ctypes.c_bool),
+        ("priority", ctypes.c_uint32),
+        ("dscp", ctypes.c_uint32),
     ]
 
 

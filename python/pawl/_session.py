@@ -42,6 +42,8 @@ class Session:
       certificate, private_key, authority    PEM files, instead of a key
       require_encryption, read_only, tcp_only, stays_dead, job, listen, rack    as in <pawl/session.h>
       peers_only          the session uses peer groups and no servers; a temporary cluster then has none
+      priority            how urgent the requests are at servers, from 1 to 9
+      dscp                mark of packets for routers, from 1 to 63
       timeout             time limit for opening, in seconds
 
     Use it in a with block, or close it. Any thread may use it, but not a forked process.
@@ -68,6 +70,8 @@ class Session:
         listen=None,
         rack=None,
         peers_only=False,
+        priority=0,
+        dscp=0,
         timeout=30.0,
     ):
         options, pointer = _abi.SessionOptions(), ctypes.c_void_p()
@@ -82,6 +86,7 @@ class Session:
             setattr(options, name, bool(value))
         options.servers, options.shards = number("servers", servers, 32), number("shards", shards, 32)
         options.replicas, options.server_memory = number("replicas", replicas, 32), number("server_memory", server_memory, 64)
+        options.priority, options.dscp = number("priority", priority, 32), number("dscp", dscp, 32)
         options.timeout_ns = max(1, nanoseconds(timeout))
         check(lib.pawl_session_open(ctypes.byref(options), ctypes.byref(pointer)))
         self._gate = Gate(pointer.value, "session")

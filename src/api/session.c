@@ -17,6 +17,7 @@
 #include "net/seal.h"
 #include "net/tcp/tcp.h"
 #include "ring/view.h"
+#include "wire/hello.h"
 
 #define OPEN_NS (30 * PWI_HOST_SECOND)
 /* after this time without any other news there is no manager */
@@ -122,6 +123,23 @@ static pawl_status explain_listen(pawl_status status, const char *address) {
   return pwi_error_status(status, "cannot listen on %s", address);
 }
 
+/* An option, or the environment variable of the same meaning. */
+static pawl_status read_number(uint32_t option, const char *option_name, const char *variable, uint32_t most,
+                               uint32_t *number_out) {
+  const char *text = getenv(variable), *name = option ? option_name : variable;
+  uint64_t number = option;
+  if (option == 0 && text && *text) {
+    char *end;
+    number = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : UINT64_MAX;
+    if (number == UINT64_MAX || *end || number == 0) number = UINT64_MAX;
+  }
+  if (number > most)
+    return option ? pwi_error(PAWL_INVALID, "%s %u: expected a number from 1 to %u", name, option, most)
+                  : pwi_error(PAWL_INVALID, "%s '%.20s': expected a number from 1 to %u", name, text, most);
+  *number_out = (uint32_t)number;
+  return PAWL_OK;
+}
+
 static pawl_status make_net(struct pawl_session *session, const struct pawl_session_options *options) {
   char listen[PWI_NET_ADDRESS_MAX];
   struct pwi_tcp_config config;
@@ -136,7 +154,9 @@ static pawl_status make_net(struct pawl_session *session, const struct pawl_sess
   config.plane = options->tcp_only ? PWI_PLANE_OFF : PWI_PLANE_AUTO;
   const char *transport = getenv("PAWL_TRANSPORT");
   config.rdma = transport && strcmp(transport, "rdma") == 0;
-  pawl_status status = pwi_tcp_create(&config, &pwi_client_actor, NULL, &session->net);
+  pawl_status status = read_number(options->dscp, "dscp", "PAWL_DSCP", PWI_DSCP_MAX, &config.dscp);
+  if (status) return status;
+  status = pwi_tcp_create(&config, &pwi_client_actor, NULL, &session->net);
   if (status == PAWL_INVALID && options->require_encryption)
     return pwi_error(status, "encryption is required, but neither a key nor a certificate is given");
   if (status) return pwi_error_status(status, "network");
@@ -158,6 +178,9 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
   if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
     return pwi_error(PAWL_IO, "the system returned no random numbers");
   pwi_random_init(&session->random, seed, 0);
+  uint32_t priority;
+  pawl_status status = read_number(options->priority, "priority", "PAWL_PRIORITY", PWI_PRIORITY_HIGHEST, &priority);
+  if (status) return status;
   uint8_t identity[PWI_SEAL_SECRET];
   if (pwi_seal_draw(identity)) return pwi_error(PAWL_IO, "the system returned no random numbers");
   struct pwi_client_config config = {
@@ -170,12 +193,13 @@ static pawl_status make_client(struct pawl_session *session, const struct pawl_s
       .job = options->job ? options->job : "",
       .reader = options->read_only,
       .stays_dead = options->stays_dead,
+      .priority = (uint8_t)priority,
       .memory_max = UINT64_MAX,
       .identity = identity,
       .membership_changed = pwi_session_peers_changed,
       .context = session,
   };
-  pawl_status status = pwi_client_create(&config, &session->client);
+  status = pwi_client_create(&config, &session->client);
   if (status == PAWL_INVALID)
     return pwi_error(status, "'%s' is not an address, or '%s' is not a job's name (a word)", session->address,
                      options->job ? options->job : "");

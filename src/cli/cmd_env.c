@@ -153,7 +153,8 @@ static void report_keys(struct report *report, const struct pwi_cli_keys *keys) 
 }
 
 static void report_settings(struct report *report, const struct pwi_cli_keys *keys) {
-  static const char *const shown[] = {"PAWL_LOG_LEVEL", "PAWL_DATA", "PAWL_RACK", "NO_COLOR"};
+  static const char *const shown[] = {"PAWL_LOG_LEVEL", "PAWL_DATA", "PAWL_RACK",
+                                      "PAWL_PRIORITY",  "PAWL_DSCP", "NO_COLOR"};
   begin_section(report, "settings");
   report_keys(report, keys);
   for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {

@@ -71,6 +71,7 @@ static void print_overview(void) {
          "  PAWL_DATA          directory of a manager's log\n"
          "  PAWL_KEY_FILE      file with the cluster's keys; or PAWL_KEY: the key itself\n"
          "  PAWL_LOG_LEVEL     same as --log-level\n"
+         "  PAWL_PRIORITY      how urgent a session's requests are, from 1 to 9; PAWL_DSCP: mark of its packets\n"
          "  PAWL_RACK          label of the rack of this machine, for servers and clients\n"
          "  NO_COLOR           if set, print no colours\n");
   printf("\n"

@@ -89,6 +89,13 @@ static bool read_transport(struct pwi_role_options *options, const char *value) 
   return true;
 }
 
+static bool read_dscp(struct pwi_role_options *options, const char *value) {
+  uint64_t number;
+  if (!read_whole(value, PWI_DSCP_MAX, &number) || number == 0) return false;
+  options->net.dscp = (unsigned)number;
+  return true;
+}
+
 static bool read_place(struct pwi_disk_queue_places *places, const char *value) {
   if (value[0] != '/' || places->count == PWI_DISK_QUEUE_PLACES_MAX) return false;
   places->items[places->count++] = value;
@@ -139,6 +146,9 @@ bool pwi_role_option(struct pwi_role_options *options, const struct pwi_command 
   case PWI_ROLE_TRANSPORT:
     if (read_transport(options, value)) break;
     return refuse(exit_out, pwi_cli_bad_value(command, value, "auto, tcp or rdma"));
+  case PWI_ROLE_DSCP:
+    if (read_dscp(options, value)) break;
+    return refuse(exit_out, pwi_cli_bad_value(command, value, "a number from 1 to 63"));
   case PWI_ROLE_FUNCTIONS:
     options->function_directory = value;
     break;
@@ -177,6 +187,10 @@ static struct pwi_key_source source_of(const struct pwi_role_options *options) {
 }
 
 bool pwi_role_options_settle(struct pwi_role_options *options, const struct pwi_command *command, int *exit_out) {
+  const char *dscp = getenv("PAWL_DSCP");
+  if (options->net.dscp == 0 && dscp && *dscp && !read_dscp(options, dscp))
+    return refuse(exit_out, pwi_cli_failure(command, "PAWL_DSCP is '%.20s'; a number from 1 to %d is wanted", dscp,
+                                            PWI_DSCP_MAX));
   struct pwi_tcp_config *net = &options->net;
   int files = (net->certificate != NULL) + (net->private_key != NULL) + (net->authority != NULL);
   if (files != 0 && files != 3)

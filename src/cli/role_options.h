@@ -26,6 +26,7 @@ enum {
   PWI_ROLE_AUTHORITY,
   PWI_ROLE_REQUIRE_ENCRYPTION,
   PWI_ROLE_TRANSPORT,
+  PWI_ROLE_DSCP,
   PWI_ROLE_FUNCTIONS,
   PWI_ROLE_CHECKPOINTS,
   PWI_ROLE_READY_FD,
@@ -50,6 +51,7 @@ enum {
       {PWI_ROLE_REQUIRE_ENCRYPTION, "require-encryption", NULL, "refuse unencrypted links and shared memory"},         \
       {PWI_ROLE_TRANSPORT, "transport", "KIND",                                                                        \
        "auto (default), tcp (no shared memory), or rdma (also between machines)"},                                     \
+      {PWI_ROLE_DSCP, "dscp", "N", "mark of packets for routers, from 1 to 63 (default: PAWL_DSCP, or none)"},         \
       {PWI_ROLE_FUNCTIONS, "functions", "DIR",                                                                         \
        "load server functions from the .so files in DIR; the manager and all servers need the same ones (default: "    \
        "PAWL_FUNCTIONS)"},                                                                                             \

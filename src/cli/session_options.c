@@ -13,6 +13,8 @@
 
 #include "cli/role_options.h" /* pwi_role_seconds */
 #include "host/clock.h"
+#include "net/tcp/tcp.h"
+#include "wire/hello.h"
 
 #define DEFAULT_PORT 7295 /* the default port of the manager */
 #define DEFAULT_ADDRESS "127.0.0.1:7295"
@@ -50,6 +52,17 @@ void pwi_session_choice_init(struct pwi_session_choice *choice, const char *job,
   choice->timeout_ns = DEFAULT_NS;
 }
 
+static bool read_bounded(const struct pwi_command *command, const char *value, unsigned most, uint32_t *number_out,
+                         int *exit_out) {
+  uint64_t number;
+  if (pwi_cli_number(value, &number) && number >= 1 && number <= most) {
+    *number_out = (uint32_t)number;
+    return true;
+  }
+  *exit_out = pwi_cli_bad_value(command, value, "a number from 1 to %u", most);
+  return false;
+}
+
 bool pwi_session_option(struct pwi_session_choice *choice, const struct pwi_command *command, int letter,
                         const char *value, int *exit_out) {
   struct pawl_session_options *options = &choice->options;
@@ -72,6 +85,10 @@ bool pwi_session_option(struct pwi_session_choice *choice, const struct pwi_comm
   case PWI_SESSION_REQUIRE_ENCRYPTION:
     options->require_encryption = true;
     break;
+  case PWI_SESSION_PRIORITY:
+    return read_bounded(command, value, PWI_PRIORITY_HIGHEST, &options->priority, exit_out);
+  case PWI_SESSION_DSCP:
+    return read_bounded(command, value, PWI_DSCP_MAX, &options->dscp, exit_out);
   case PWI_SESSION_TIMEOUT:
     choice->is_patient = true;
     if (pwi_role_seconds(value, &choice->timeout_ns) && choice->timeout_ns > 0) break;

@@ -18,6 +18,8 @@ enum {
   PWI_SESSION_AUTHORITY,
   PWI_SESSION_REQUIRE_ENCRYPTION,
   PWI_SESSION_TIMEOUT,
+  PWI_SESSION_PRIORITY,
+  PWI_SESSION_DSCP,
 };
 
 /* All options but --cluster, for commands that can work without a cluster. */
@@ -27,6 +29,9 @@ enum {
       {PWI_SESSION_PRIVATE_KEY, "private-key", "FILE", "PEM file of the private key of --certificate"},                \
       {PWI_SESSION_AUTHORITY, "authority", "FILE",                                                                     \
        "PEM file of the authority that signed the cluster's certificates"},                                            \
+      {PWI_SESSION_PRIORITY, "priority", "N",                                                                          \
+       "how urgent the requests are, from 1 to 9 (default: PAWL_PRIORITY, or 5); servers let less urgent ones wait"},  \
+      {PWI_SESSION_DSCP, "dscp", "N", "mark of packets for routers, from 1 to 63 (default: PAWL_DSCP, or none)"},      \
       {PWI_SESSION_REQUIRE_ENCRYPTION, "require-encryption", NULL, "refuse unencrypted links and shared memory"}, {    \
     PWI_SESSION_TIMEOUT, "timeout", "SECONDS", "time limit of each step (default: 5)"                                  \
   }

@@ -247,6 +247,14 @@ static void writable(void *self, struct pwi_link link) {
   end_event(client);
 }
 
+/* The server lets the client's requests wait. It is not silent meanwhile. */
+static void held(void *self, struct pwi_link link, bool is_held) {
+  struct pwi_client *client = self;
+  struct client_link *ours = pwi_idmap_get(&client->links, link.id);
+  if (ours && ours->kind == LINK_HANDLER && ours->peer) pwi_peer_held(client, ours->peer, is_held);
+  end_event(client);
+}
+
 static void notified(void *self, struct pwi_link link, uint64_t value) {
   struct pwi_client *client = self;
   if (!client->group_peers) return;
@@ -264,6 +272,7 @@ const struct pwi_actor pwi_client_actor = {
     .done = done,
     .notified = notified,
     .writable = writable,
+    .held = held,
     .timer = timer,
 };
 
@@ -291,8 +300,11 @@ static pawl_status begin(struct pwi_client *client) {
   if (status) return status;
   client->numbers.catalogue = &client->catalogue;
   client->numbers.membership = client->membership;
-  client->greeting = (struct pwi_greeting){
-      .role = PWI_ROLE_CLIENT, .host = client->host, .log = client->config.log, .net = client->config.net};
+  client->greeting = (struct pwi_greeting){.role = PWI_ROLE_CLIENT,
+                                           .host = client->host,
+                                           .log = client->config.log,
+                                           .net = client->config.net,
+                                           .priority = client->config.priority};
   client->trouble = PAWL_CLUSTER_UNKNOWN;
   status = take_identity(client);
   if (!status) status = pwi_greeting_set(config->net, &client->greeting);

@@ -70,6 +70,7 @@ struct pwi_client_config {
   const char *job;           /* name of the job, copied; "" means "default" */
   bool reader;               /* the client only pulls */
   bool stays_dead;           /* do not join again after having been declared dead, see RETIREMENT */
+  uint8_t priority;          /* of its work at servers, PWI_PRIORITY_…; 0: the usual one */
   uint64_t memory_max;       /* bytes for vectors opened locally */
 
   /* PWI_SEAL_SECRET bytes, copied, with which the client proves its identity (protocol/proof.h). NULL: drawn
@@ -441,6 +442,7 @@ size_t pwi_client_links(const struct pwi_client *client);
 
 struct pwi_client_figures {
   uint64_t parts_sent, parts_resent, gaps, wanted, not_here, retirements, reconnects;
+  uint64_t holds; /* times that a server has begun to hold the client's requests */
   uint64_t bytes_pushed, bytes_pulled;
   uint64_t relayed, relays_refused; /* pushes sent through relays; those that had to go to the server instead */
 };

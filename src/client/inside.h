@@ -314,6 +314,7 @@ struct client_peer {
   uint64_t answers_then;      /* `answers` at the last check */
   int64_t look_at;            /* time of the next check; 0: none is needed */
   int64_t patience_ns;        /* pause between two checks */
+  bool is_held;               /* the server holds the data lane: answers are not missing */
 };
 
 /* A message whose body the net reads until `done`. */
@@ -510,6 +511,7 @@ size_t pwi_part_load(const struct client_part *part);
 void pwi_client_send_due(struct pwi_client *client); /* sends queued parts, as links and limits permit */
 void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer);
 void pwi_peer_link_up(struct pwi_client *client, struct client_peer *peer);
+void pwi_peer_held(struct pwi_client *client, struct client_peer *peer, bool is_held);
 void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, pawl_status why);
 void pwi_peers_reroute(struct pwi_client *client);
 void pwi_client_look_at_peers(struct pwi_client *client, int64_t now);

@@ -74,7 +74,7 @@ static void look_at_answers(struct pwi_client *client, struct client_peer *peer,
     return;
   }
   bool came = peer->answers != peer->answers_then;
-  bool is_silent = !came && peer->link && peer->link->is_up && find_due(peer) == peer->oldest &&
+  bool is_silent = !came && !peer->is_held && peer->link && peer->link->is_up && find_due(peer) == peer->oldest &&
                    peer->oldest->generation == peer->oldest_generation;
   if (came) peer->patience_ns = PWI_PEER_PATIENCE_MIN;
   if (is_silent && peer->patience_ns < PATIENCE_MAX) peer->patience_ns *= 2;
@@ -522,6 +522,13 @@ void pwi_client_send_due(struct pwi_client *client) {
   while ((peer = pwi_client_take_due(client))) pwi_peer_pump(client, peer);
 }
 
+/* The wait for answers begins anew. */
+void pwi_peer_held(struct pwi_client *client, struct client_peer *peer, bool is_held) {
+  peer->is_held = is_held;
+  client->figures.holds += is_held;
+  look_again(client, peer);
+}
+
 void pwi_peer_link_up(struct pwi_client *client, struct client_peer *peer) {
   peer->retry_ns = PWI_PEER_RETRY_MIN;
   pwi_peer_pump(client, peer);
@@ -535,6 +542,7 @@ static void resettle(struct pwi_client *client, struct client_peer *peer) {
 }
 
 void pwi_peer_link_down(struct pwi_client *client, struct client_peer *peer, pawl_status why) {
+  peer->is_held = false;
   peer->link = NULL;
   if (why == PAWL_LINK_REFUSED) pwi_peer_miss(client, peer);
   peer->retry_at = pwi_net_now(client->config.net) + peer->retry_ns;

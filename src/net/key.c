@@ -28,6 +28,8 @@
 #define MEMORY "memory="
 #define RATE "rate="
 #define CONNECTIONS "connections="
+#define PRIORITY "priority="
+#define PRIORITY_MAX 9
 
 struct keyring_entry {
   struct pwi_key key;
@@ -132,7 +134,10 @@ static bool read_limit(const char *word, size_t size, struct pwi_key_limits *lim
   const struct {
     const char *name;
     uint64_t *amount;
-  } amounts[] = {{MEMORY, &limits->memory}, {RATE, &limits->rate}, {CONNECTIONS, &limits->connections}};
+  } amounts[] = {{MEMORY, &limits->memory},
+                 {RATE, &limits->rate},
+                 {CONNECTIONS, &limits->connections},
+                 {PRIORITY, &limits->priority}};
   if (is_word(word, size, READ_ONLY)) return read_flag(&limits->read_only);
   if (is_word(word, size, OPERATOR)) return read_flag(&limits->is_operator);
   if (strncmp(word, SPACE, SPACE_SIZE) == 0) return read_space(word, size, limits);
@@ -145,7 +150,8 @@ static bool read_limit(const char *word, size_t size, struct pwi_key_limits *lim
 }
 
 static bool are_sound(const struct pwi_key_limits *limits) {
-  return !(limits->is_operator && limits->read_only) && (limits->memory == 0 || limits->space[0]);
+  return !(limits->is_operator && limits->read_only) && (limits->memory == 0 || limits->space[0]) &&
+         limits->priority <= PRIORITY_MAX;
 }
 
 pawl_status pwi_key_limits_parse(const char *text, struct pwi_key_limits *limits_out) {
@@ -162,7 +168,7 @@ pawl_status pwi_key_limits_parse(const char *text, struct pwi_key_limits *limits
 
 bool pwi_key_limits_are_any(const struct pwi_key_limits *limits) {
   return limits->read_only || limits->is_operator || limits->space[0] || limits->memory || limits->rate ||
-         limits->connections;
+         limits->connections || limits->priority;
 }
 
 pawl_status pwi_key_parse_line(const char *text, struct pwi_key *key_out, struct pwi_key_limits *limits_out) {
@@ -193,7 +199,8 @@ const char *pwi_key_limits_print(const struct pwi_key_limits *limits, char text[
                        limits->is_operator ? " " OPERATOR : "", limits->space[0] ? " " SPACE : "", limits->space);
   at = print_amount(text, at, MEMORY, limits->memory);
   at = print_amount(text, at, RATE, limits->rate);
-  print_amount(text, at, CONNECTIONS, limits->connections);
+  at = print_amount(text, at, CONNECTIONS, limits->connections);
+  print_amount(text, at, PRIORITY, limits->priority);
   return text;
 }
 

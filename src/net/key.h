@@ -15,6 +15,7 @@
  *   memory=SIZE    maximum bytes of tables of that space on each server; only with a space
  *   rate=SIZE      maximum bytes of requests per second on each shard
  *   connections=N  maximum number of links to the manager, and to each shard
+ *   priority=N     highest priority of the work, from 1 to 9
  *
  * Limits take effect at the node that accepts a link with the key: at the manager and the servers. In the key
  * file of a connecting node they have no effect. This module only parses and stores limits; the roles enforce
@@ -43,8 +44,8 @@ struct pwi_key {
 /* The limits of a key. A struct of zeros means no limits. */
 struct pwi_key_limits {
   bool read_only, is_operator;
-  char space[PWI_KEY_SPACE_MAX + 1];  /* "": all spaces */
-  uint64_t memory, rate, connections; /* 0: no limit */
+  char space[PWI_KEY_SPACE_MAX + 1];            /* "": all spaces */
+  uint64_t memory, rate, connections, priority; /* 0: no limit */
 };
 
 /* The keys that a node accepts; the node itself uses the first.

@@ -361,11 +361,12 @@ static void test_limits_are_read_and_printed(void **state) {
   (void)state;
   struct pwi_key_limits limits;
   char text[PWI_KEY_LINE_MAX];
-  assert_int_equal(pwi_key_limits_parse(" connections=7\tspace=ads memory=4G rate=1k ", &limits), PAWL_OK);
+  assert_int_equal(pwi_key_limits_parse(" connections=7\tspace=ads memory=4G rate=1k priority=3 ", &limits), PAWL_OK);
   assert_int_equal(limits.memory, UINT64_C(4) << 30);
   assert_int_equal(limits.rate, 1024);
   assert_int_equal(limits.connections, 7);
-  assert_string_equal(pwi_key_limits_print(&limits, text), " space=ads memory=4294967296 rate=1024 connections=7");
+  assert_string_equal(pwi_key_limits_print(&limits, text),
+                      " space=ads memory=4294967296 rate=1024 connections=7 priority=3");
   assert_int_equal(pwi_key_limits_parse("operator", &limits), PAWL_OK);
   assert_true(limits.is_operator && pwi_key_limits_are_any(&limits));
   assert_int_equal(pwi_key_limits_parse("", &limits), PAWL_OK);
@@ -395,6 +396,10 @@ static void test_other_limits_are_refused(void **state) {
       "rate=1.5M",
       "connections=",
       "connections=x",
+      "priority=0",
+      "priority=10",
+      "priority=",
+      "priority=3 priority=3",
       "rate=1 rate=2",
       "quota=5",
       "rate",

@@ -45,6 +45,7 @@ struct pwi_greeting {
   enum pwi_hello_role role;
   uint64_t cluster; /* 0: not known yet */
   uint64_t node;    /* 0: not assigned yet */
+  uint8_t priority; /* of a client; 0: not stated */
   const char *host; /* label of the machine; may be "" */
 
   /* For log lines about peers with another protocol version, at most 10 a second; NULL: no log lines. */

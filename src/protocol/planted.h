@@ -36,6 +36,7 @@
   X(SKIP_ORDER, "skip_order", 0, true, "a push whose predecessor is missing is applied")                               \
   X(LOST_REFUSAL, "lost_refusal", 1, true, "refusals are not sent down the chain")                                     \
   X(ACK_BEFORE_SAFE, "ack_before_safe", 0, true, "the manager announces a decision before its journal has it")         \
+  X(HELD_FOREVER, "held_forever", 0, true, "a server never ends a hold")                                               \
   X(REDUCE_EARLY_ACK, "reduce_early_ack", 0, false, "a reduce acknowledges an input before it has used it")            \
   X(REDUCE_NOTIFY_FIRST, "reduce_notify_first", 0, false, "a reduce notifies before it puts the tensors")              \
   X(REDUCE_OLD_SLOT, "reduce_old_slot", 0, false, "a reduce uses a slot again after the graph was regenerated")        \

@@ -42,6 +42,7 @@ const char *pwi_rights_print(const struct pwi_rights *rights, char text[PWI_RIGH
       (size_t)snprintf(text, PWI_RIGHTS_TEXT_MAX, "%s%s%s", what, rights->space[0] ? ",space=" : "", rights->space);
   at = add_amount(text, at, "memory", rights->memory);
   at = add_amount(text, at, "rate", rights->rate);
-  add_amount(text, at, "connections", rights->connections);
+  at = add_amount(text, at, "connections", rights->connections);
+  add_amount(text, at, "priority", rights->priority);
   return text;
 }

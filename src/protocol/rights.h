@@ -21,6 +21,7 @@ struct pwi_rights {
   uint64_t memory;      /* bytes of tables of the space, on each shard */
   uint64_t rate;        /* bytes of requests a second, on each shard */
   uint64_t connections; /* links with the same identity, to each role */
+  uint64_t priority;    /* the highest priority of its work */
 };
 
 /* Returns the rights of a link with this identity ("key:…", "cert:…", "user:…" or "", see net.h). A NULL

@@ -650,6 +650,12 @@ void pwi_handler_message_end(struct pwi_handler_link *link, pawl_status status) 
   pwi_inbox_end(&link->inbox);
 }
 
+bool pwi_handler_is_answering(const struct pwi_handler_link *link) {
+  for (size_t i = 0; link && i < link->buffer_count; i++)
+    if (link->buffers[i]->busy) return true;
+  return false;
+}
+
 void pwi_handler_figures(const struct pwi_handler *handler, struct pwi_handler_figures *figures_out) {
   *figures_out = (struct pwi_handler_figures){handler->answer_bytes, handler->answers_dropped};
 }

@@ -85,6 +85,9 @@ struct pwi_handler_figures {
 
 void pwi_handler_figures(const struct pwi_handler *handler, struct pwi_handler_figures *figures_out);
 
+/* Whether an answer is being sent. NULL is allowed. */
+bool pwi_handler_is_answering(const struct pwi_handler_link *link);
+
 /* From `link_down`: removes the link. NULL is allowed. */
 void pwi_handler_link_down(struct pwi_handler_link *link);
 void pwi_handler_set_rights(struct pwi_handler_link *link, const struct pwi_rights *rights);

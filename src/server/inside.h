@@ -15,6 +15,7 @@
 #include "protocol/prober.h"
 #include "server/reading.h"
 #include "server/server.h"
+#include "server/turns.h"
 
 enum server_peer_kind {
   PEER_MANAGER,
@@ -41,6 +42,10 @@ struct server_peer {
   struct pwi_handler_link *handler;  /* PEER_CLIENT */
   struct pwi_control control;        /* PEER_MANAGER */
   struct pwi_inbox inbox;            /* PEER_PREVIOUS, PEER_NEXT */
+
+  uint8_t priority;  /* PEER_CLIENT: of its work; 0: not yet up, or going down */
+  bool is_receiving; /* a message of it is arriving */
+  bool is_held;      /* its data lane */
 };
 
 /* A chain, and how its neighbours are reached (server/chain_traffic.c). */
@@ -105,6 +110,13 @@ struct pwi_server {
   size_t client_links;
   struct pwi_quota_accounts accounts;
 
+  /* Priorities (server/priority.c). */
+  struct pwi_turns turns;
+  struct pwi_timer turn_timer;
+  int64_t turn_timer_at; /* when it is due */
+  size_t held_links;
+  uint64_t holds; /* begun since the start */
+
   /* Membership. */
   struct server_peer *manager; /* up or being made; NULL: none */
   struct pwi_managers managers;
@@ -141,7 +153,7 @@ struct pwi_server {
 };
 
 /* Timers. */
-enum { TIMER_RETRY = 1, TIMER_REPORT = 2, TIMER_CHAIN = 3, TIMER_SAVE = 4, TIMER_FILL = 5, TIMER_PROBE = 6 };
+enum { TIMER_RETRY = 1, TIMER_REPORT, TIMER_CHAIN, TIMER_SAVE, TIMER_FILL, TIMER_PROBE, TIMER_TURNS };
 
 /* Sends a control message, with the numbers in force in its head. */
 void pwi_server_say(struct pwi_server *server, struct server_peer *peer, enum pwi_say kind,
@@ -155,6 +167,17 @@ struct server_peer *pwi_server_connect(struct pwi_server *server, enum server_pe
 PAWL_MUST_USE pawl_status pwi_server_admit(struct pwi_server *server, const struct pwi_link_info *info, bool is_server,
                                            struct pwi_rights *rights_out, struct pwi_quota_account **account_out);
 PAWL_MUST_USE pawl_status pwi_server_name_peer(struct server_peer *peer, const struct pwi_link_info *info);
+
+/* server/priority.c: which clients wait for others (docs/priorities.md). */
+/* The priority of a client by its hello and its rights. PAWL_UNSUPPORTED: there is none such. */
+PAWL_MUST_USE pawl_status pwi_server_priority_of(struct pwi_server *server, const struct pwi_link_info *info,
+                                                 unsigned stated, const struct pwi_rights *rights,
+                                                 uint8_t *priority_out);
+void pwi_server_priority_up(struct pwi_server *server, struct server_peer *peer);
+void pwi_server_priority_down(struct pwi_server *server, struct server_peer *peer);
+void pwi_server_priority_begin(struct pwi_server *server, struct server_peer *peer); /* a message begins */
+void pwi_server_priority_end(struct pwi_server *server, struct server_peer *peer);   /* it has ended */
+void pwi_server_priority_timer(struct pwi_server *server);
 
 /* server/view.c: applies news from the manager. PAWL_CORRUPT, PAWL_NO_MEMORY: the news must be sent again. */
 PAWL_MUST_USE pawl_status pwi_server_take_news(struct pwi_server *server, const struct pwi_control *control,

@@ -297,7 +297,12 @@ static void accept_peer(struct pwi_server *server, struct pwi_link link, const s
   struct pwi_rights rights;
   struct pwi_quota_account *account;
   bool is_server = peering->hello.role == PWI_ROLE_SERVER;
+  uint8_t priority = 0;
   pawl_status status = pwi_server_admit(server, info, is_server, &rights, &account);
+  if (!status && !is_server) {
+    status = pwi_server_priority_of(server, info, peering->hello.priority, &rights, &priority);
+    if (status) pwi_quota_account_leave(&server->accounts, account);
+  }
   if (status) {
     pwi_net_close(server->config.net, link, status);
     return;
@@ -319,6 +324,8 @@ static void accept_peer(struct pwi_server *server, struct pwi_link link, const s
   peer->peering = *peering;
   peer->node = peering->hello.node;
   peer->is_up = true;
+  peer->priority = priority;
+  if (priority != 0) pwi_server_priority_up(server, peer);
 }
 
 static void link_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
@@ -366,6 +373,7 @@ static void link_down(void *self, struct pwi_link link, pawl_status why) {
   bool is_given_up = kind == PEER_MANAGER && peer != server->manager;
   if (kind == PEER_MANAGER && !is_given_up) server->manager = NULL;
   if (peer->handler) server->client_links--;
+  pwi_server_priority_down(server, peer);
   pwi_handler_link_down(peer->handler);
   remove_peer(server, peer);
   if (kind != PEER_MANAGER || is_given_up) return;
@@ -386,7 +394,10 @@ static struct pwi_receive message(void *self, struct pwi_link link, const struct
   struct pwi_server *server = self;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
   if (!peer || !peer->is_up) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
-  if (peer->handler) return pwi_handler_message(peer->handler, message);
+  if (peer->handler) {
+    pwi_server_priority_begin(server, peer);
+    return pwi_handler_message(peer->handler, message);
+  }
   if (peer->kind != PEER_MANAGER) return pwi_inbox_begin(&peer->inbox, message, &peer->peering.data, &peer->inbox);
   return pwi_control_begin(&peer->control, message, &peer->peering.link);
 }
@@ -416,6 +427,7 @@ static void message_end(void *self, struct pwi_link link, void *context, pawl_st
   struct pwi_server *server = self;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
   if (!peer) return;
+  if (peer->handler) pwi_server_priority_end(server, peer);
   if (peer->handler && context == peer->handler) pwi_handler_message_end(peer->handler, status);
   if (context == &peer->inbox && !status) pwi_server_chain_said(server, peer);
 }
@@ -457,6 +469,11 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
     pwi_server_fill_timer(server);
     return;
   }
+  if (cookie == TIMER_TURNS) {
+    server->turn_timer.id = 0;
+    pwi_server_priority_timer(server);
+    return;
+  }
   if (cookie == TIMER_PROBE) {
     pwi_prober_timer(&server->prober);
     return;
@@ -467,6 +484,7 @@ static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
     return;
   }
   send_report(server);
+  if (server->turns.in_use > 1) pwi_server_priority_timer(server);
   pwi_server_chains_watch(server);
   if (!server->manager && server->retry.id == 0) seek_manager(server);
   struct pwi_timer next;
@@ -551,6 +569,7 @@ pawl_status pwi_server_create(const struct pwi_server_config *config, struct pwi
   server->config = *config;
   if (server->config.weight == 0) server->config.weight = 1;
   pwi_messenger_init(&server->messenger, config->net);
+  pwi_turns_init(&server->turns);
   pwi_prober_init(&server->prober, config->net, TIMER_PROBE, was_probed, server);
   pawl_status status = begin(server);
   if (status) {
@@ -617,6 +636,8 @@ void pwi_server_state(const struct pwi_server *server, struct pwi_server_state *
                                          .links = server->client_links,
                                          .answer_bytes = answers.answer_bytes,
                                          .answers_dropped = answers.answers_dropped,
+                                         .lanes_held = server->held_links,
+                                         .holds = server->holds,
                                          .moves_out = server->moves_out,
                                          .moves_in = server->moves_in};
 }

@@ -107,6 +107,8 @@ struct pwi_server_state {
   pawl_status trouble; /* why there is no link to the manager; PAWL_OK if there is one */
   uint64_t arcs;       /* whose head is this server */
   uint64_t links;      /* of clients */
+  uint64_t lanes_held; /* links of clients that wait for more urgent work */
+  uint64_t holds;      /* such waits begun since the start */
   uint64_t moves_out, moves_in;
   uint64_t answer_bytes, answers_dropped; /* as in server/handler.h */
 };

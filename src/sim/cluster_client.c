@@ -1,13 +1,22 @@
 /* Clients, and the operations that run the simulation step by step. */
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/hash.h"
 #include "manager/ledger/ledger.h"
 #include "sim/cluster.h"
+#include "wire/hello.h"
 
 #define STEP_LIMIT (60 * PWI_SIM_SECOND)
 
 /* --- clients -------------------------------------------------------------------------------------------- */
+
+static uint8_t priority_of(const struct pwi_cluster_client *client) {
+  if (client->priority != 0 || !client->cluster->config.has_priorities) return client->priority;
+  uint64_t hash = pwi_hash(client->name, strlen(client->name), client->cluster->config.seed);
+  return (uint8_t)(PWI_PRIORITY_LOWEST + hash % (PWI_PRIORITY_HIGHEST - PWI_PRIORITY_LOWEST + 1));
+}
 
 static pawl_status create_relay(struct pwi_cluster_client *client, const struct pwi_sim_boot *boot) {
   struct pwi_relay_config config = {.net = boot->net,
@@ -38,6 +47,7 @@ static pawl_status boot_client(void *context, const struct pwi_sim_boot *boot, c
                                      .job = client->job,
                                      .reader = client->reader,
                                      .stays_dead = client->stays_dead,
+                                     .priority = priority_of(client),
                                      .membership_changed = client->membership_changed,
                                      .context = client->context};
   status = client->tree ? create_relay(client, boot) : pwi_client_create(&config, &client->client);
@@ -63,6 +73,7 @@ static void add_figures(struct pwi_client_figures *sum, const struct pwi_client 
   sum->not_here += more.not_here;
   sum->retirements += more.retirements;
   sum->reconnects += more.reconnects;
+  sum->holds += more.holds;
   sum->bytes_pushed += more.bytes_pushed;
   sum->bytes_pulled += more.bytes_pulled;
   sum->relayed += more.relayed;

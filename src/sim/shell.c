@@ -51,6 +51,11 @@ static void writable(void *self, struct pwi_link link) {
   if (shell->inner->writable) shell->inner->writable(shell->self, link);
 }
 
+static void held(void *self, struct pwi_link link, bool is_held) {
+  const struct pwi_sim_shell *shell = self;
+  if (shell->inner->held) shell->inner->held(shell->self, link, is_held);
+}
+
 static void timer(void *self, struct pwi_timer timer, uint64_t cookie) {
   const struct pwi_sim_shell *shell = self;
   if (cookie >> SHIFT == OUTSIDE)
@@ -74,6 +79,7 @@ const struct pwi_actor pwi_sim_shell_actor = {
     .done = done,
     .notified = notified,
     .writable = writable,
+    .held = held,
     .timer = timer,
     .woken = woken,
 };

@@ -16,12 +16,12 @@
 #define FRAME 8      /* bytes before the fields */
 #define FIELD_HEAD 4 /* bytes before the data of a field */
 
-/* Tags of version 1. */
-enum { SOFTWARE = 1, CLUSTER, NODE, INCARNATION, ROLE, FEATURES, HOST, LAST_TAG = HOST };
+/* Tags of version 1. Those after LAST_TAG were added later, and may be missing. */
+enum { SOFTWARE = 1, CLUSTER, NODE, INCARNATION, ROLE, FEATURES, HOST, LAST_TAG = HOST, PRIORITY };
 
 #define ALL_FIELDS (((1u << LAST_TAG) - 1) << 1)
 
-static_assert(FRAME + LAST_TAG * FIELD_HEAD + PWI_HELLO_SOFTWARE_MAX + 4 * sizeof(uint64_t) + 1 + PWI_HELLO_HOST_MAX <=
+static_assert(FRAME + PRIORITY * FIELD_HEAD + PWI_HELLO_SOFTWARE_MAX + 4 * sizeof(uint64_t) + 2 + PWI_HELLO_HOST_MAX <=
                   PWI_HELLO_MAX,
               "every hello fits, with room for the fields of later versions");
 
@@ -89,6 +89,7 @@ pawl_status pwi_hello_encode(const struct pwi_hello *hello, void *buffer, size_t
   put_field(&writer, ROLE, &hello->role, 1);
   put_number(&writer, FEATURES, hello->features);
   put_field(&writer, HOST, hello->host, strlen(hello->host));
+  if (hello->priority != 0) put_field(&writer, PRIORITY, &hello->priority, 1);
   put_frame(&writer, hello);
   if (writer.size > capacity) return PAWL_TOO_LARGE;
   memcpy(buffer, writer.bytes, writer.size);
@@ -117,9 +118,9 @@ static bool get_text(const struct field *field, char *text, size_t max) {
   return true;
 }
 
-static bool get_role(const struct field *field, uint8_t *role) {
+static bool get_byte(const struct field *field, uint8_t *byte) {
   if (field->length != 1 || field->data[0] == 0) return false;
-  *role = field->data[0];
+  *byte = field->data[0];
   return true;
 }
 
@@ -134,11 +135,13 @@ static bool get_field(const struct field *field, struct pwi_hello *hello) {
   case INCARNATION:
     return get_number(field, &hello->incarnation);
   case ROLE:
-    return get_role(field, &hello->role);
+    return get_byte(field, &hello->role);
   case FEATURES:
     return get_number(field, &hello->features);
   case HOST:
     return get_text(field, hello->host, PWI_HELLO_HOST_MAX);
+  case PRIORITY:
+    return get_byte(field, &hello->priority);
   default:
     return true; /* of a later version */
   }

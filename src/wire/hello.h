@@ -65,10 +65,16 @@ enum pwi_hello_role {
 /* Row functions (pawl_vector_run). */
 #define PWI_FEATURE_ROW_FUNCTIONS UINT64_C(0x4000)
 
+/* Priorities of clients: higher ones go first (docs/priorities.md). */
+#define PWI_PRIORITY_LOWEST 1
+#define PWI_PRIORITY_HIGHEST 9
+#define PWI_PRIORITY_USUAL 5 /* of a client that states none */
+
 struct pwi_hello {
   uint8_t lowest; /* versions; 0 < lowest <= highest */
   uint8_t highest;
   uint8_t role;         /* of enum pwi_hello_role; not 0 */
+  uint8_t priority;     /* of a client's work; 0: not stated. A hello of a newer version may state any number */
   uint64_t cluster;     /* 0: not known yet */
   uint64_t node;        /* 0: not assigned yet */
   uint64_t incarnation; /* increases whenever the node starts */

@@ -135,18 +135,41 @@ static void test_fields_that_no_hello_can_carry_are_refused(void **state) {
   assert_int_equal(size, needed);
 }
 
+static void test_a_priority_may_be_missing(void **state) {
+  (void)state;
+  struct pwi_hello got, urgent = server;
+  struct bytes plain = encode(&server), bytes = plain;
+  assert_int_equal(decode(&plain, &got), PAWL_OK);
+  assert_int_equal(got.priority, 0);
+  append(&bytes, 8, "\x09", 1);
+  assert_int_equal(decode(&bytes, &got), PAWL_OK);
+  assert_int_equal(got.priority, 9);
+  urgent.priority = 9;
+  assert_memory_equal(encode(&urgent).at, bytes.at, bytes.size);
+  bytes = plain;
+  append(&bytes, 8, "\xc8", 1); /* of a newer version: the server decides */
+  assert_int_equal(decode(&bytes, &got), PAWL_OK);
+  assert_int_equal(got.priority, 200);
+  bytes = plain;
+  append(&bytes, 8, "\x00", 1);
+  assert_int_equal(decode(&bytes, &got), PAWL_CORRUPT);
+  bytes = plain;
+  append(&bytes, 8, "\x01\x01", 2);
+  assert_int_equal(decode(&bytes, &got), PAWL_CORRUPT);
+}
+
 static void test_fields_of_later_versions_are_skipped(void **state) {
   (void)state;
   struct pwi_hello got;
   struct bytes bytes = encode(&server);
-  append(&bytes, 8, "", 0);
-  append(&bytes, 9, "anything \x00\xff", 11);
+  append(&bytes, 9, "", 0);
+  append(&bytes, 10, "anything \x00\xff", 11);
   append(&bytes, UINT16_MAX, "last", 4);
   assert_int_equal(decode(&bytes, &got), PAWL_OK);
   assert_same(&got, &server);
   static const uint8_t filler[PWI_HELLO_MAX];
   bytes = encode(&server);
-  append(&bytes, 8, filler, PWI_HELLO_MAX - 4 - bytes.size);
+  append(&bytes, 9, filler, PWI_HELLO_MAX - 4 - bytes.size);
   assert_int_equal(bytes.size, PWI_HELLO_MAX);
   assert_int_equal(decode(&bytes, &got), PAWL_OK);
 }
@@ -351,7 +374,7 @@ static void test_neighbouring_versions_talk_to_each_other(void **state) {
   newer.features = 1;
   strcpy(newer.software, "0.2.0");
   struct bytes from_older = encode(&older), from_newer = encode(&newer);
-  append(&from_newer, 8, "zone=b", 6);
+  append(&from_newer, 9, "zone=b", 6);
   assert_int_equal(decode(&from_newer, &heard_by_older), PAWL_OK);
   assert_int_equal(decode(&from_older, &heard_by_newer), PAWL_OK);
   assert_int_equal(pwi_hello_negotiate(&older, &heard_by_older, &older_version, &features), PAWL_OK);
@@ -425,6 +448,7 @@ int main(void) {
       cmocka_unit_test_setup(test_the_largest_and_the_smallest_hello_come_back, restart),
       cmocka_unit_test_setup(test_a_fresh_hello_says_what_this_pawl_speaks, restart),
       cmocka_unit_test_setup(test_fields_that_no_hello_can_carry_are_refused, restart),
+      cmocka_unit_test_setup(test_a_priority_may_be_missing, restart),
       cmocka_unit_test_setup(test_fields_of_later_versions_are_skipped, restart),
       cmocka_unit_test_setup(test_a_hello_that_is_too_long_is_refused, restart),
       cmocka_unit_test_setup(test_a_hello_cut_short_anywhere_is_refused, restart),

@@ -112,9 +112,9 @@ grep -q 'kill -HUP' out || fail "no word about SIGHUP: $(cat out)"
 [ "$(stat -c %a own.key)" = 600 ] || fail "the mode after add is $(stat -c %a own.key)"
 grep -q '# a word of ours' own.key || fail 'a comment is gone'
 "$pawl" key show own.key | grep -q "^$ads  accepted, space=ads$" || fail "not added: $("$pawl" key show own.key)"
-"$pawl" key add own.key ads.key --space ads --memory 1G --rate 5k --connections 3 >out
+"$pawl" key add own.key ads.key --space ads --memory 1G --rate 5k --connections 3 --priority 4 >out
 [ "$("$pawl" key show own.key | grep -c "^$ads")" -eq 1 ] || fail 'a key stands twice'
-"$pawl" key show own.key | grep -q "^$ads  accepted, space=ads memory=1073741824 rate=5120 connections=3$" ||
+"$pawl" key show own.key | grep -q "^$ads  accepted, space=ads memory=1073741824 rate=5120 connections=3 priority=4$" ||
   fail "no quotas: $("$pawl" key show own.key)"
 "$pawl" key add --first own.key next.key --json >out
 grep -q '"used":true' out || fail "not first: $(cat out)"

@@ -15,6 +15,7 @@
 #include "cli/cluster/cmd_key.h"
 #include "cli/role_options.h"
 #include "host/key_source.h"
+#include "wire/hello.h"
 
 #define PATH_SIZE 4096
 
@@ -31,6 +32,7 @@ bool pwi_key_limit_option(const struct pwi_command *command, int letter, const c
   uint64_t *amount = letter == PWI_KEY_LETTER_MEMORY        ? &limits->memory
                      : letter == PWI_KEY_LETTER_RATE        ? &limits->rate
                      : letter == PWI_KEY_LETTER_CONNECTIONS ? &limits->connections
+                     : letter == PWI_KEY_LETTER_PRIORITY    ? &limits->priority
                                                             : NULL;
   if (letter == PWI_KEY_LETTER_READ_ONLY) limits->read_only = true;
   if (letter == PWI_KEY_LETTER_OPERATOR) limits->is_operator = true;
@@ -48,6 +50,7 @@ bool pwi_key_limits_settle(const struct pwi_command *command, const struct pwi_k
   if (limits->read_only && limits->is_operator) wrong = "--read-only and --operator exclude each other";
   if (limits->memory && !limits->space[0])
     wrong = "--memory limits the tables of one space; name the space with --space";
+  if (limits->priority > PWI_PRIORITY_HIGHEST) wrong = "--priority is a number from 1 to 9";
   if (wrong) *exit_out = pwi_cli_usage(command, "%s", wrong);
   return !wrong;
 }
@@ -229,12 +232,12 @@ static int show_one(struct key_show *show, size_t line, const struct pwi_key *ke
   char printed[PWI_KEY_LINE_MAX];
   bool first = show->count++ == 0;
   if (show->json)
-    return pwi_cli_print_json(show->command,
-                              json_pack("{s:s, s:o, s:i, s:b, s:b, s:s, s:b, s:I, s:I, s:I}", "name", key->name, "file",
-                                        pwi_json_string(show->path), "line", (int)line, "used", (int)first, "read_only",
-                                        (int)limits->read_only, "space", limits->space, "operator",
-                                        (int)limits->is_operator, "memory", (json_int_t)limits->memory, "rate",
-                                        (json_int_t)limits->rate, "connections", (json_int_t)limits->connections));
+    return pwi_cli_print_json(
+        show->command, json_pack("{s:s, s:o, s:i, s:b, s:b, s:s, s:b, s:I, s:I, s:I, s:I}", "name", key->name, "file",
+                                 pwi_json_string(show->path), "line", (int)line, "used", (int)first, "read_only",
+                                 (int)limits->read_only, "space", limits->space, "operator", (int)limits->is_operator,
+                                 "memory", (json_int_t)limits->memory, "rate", (json_int_t)limits->rate, "connections",
+                                 (json_int_t)limits->connections, "priority", (json_int_t)limits->priority));
   printf("%s  %s%s%s\n", key->name, first ? "used and accepted" : "accepted", pwi_key_limits_are_any(limits) ? "," : "",
          pwi_key_limits_print(limits, printed));
   return PWI_EXIT_OK;

@@ -16,6 +16,7 @@ enum {
   PWI_KEY_LETTER_MEMORY,
   PWI_KEY_LETTER_RATE,
   PWI_KEY_LETTER_CONNECTIONS,
+  PWI_KEY_LETTER_PRIORITY,
 };
 
 #define PWI_KEY_LIMIT_OPTIONS                                                                                          \
@@ -23,8 +24,9 @@ enum {
       {PWI_KEY_LETTER_OPERATOR, "operator", NULL, "allow operating the cluster, but not reading or writing values"},   \
       {PWI_KEY_LETTER_SPACE, "space", "NAME", "allow only the vectors NAME/..."},                                      \
       {PWI_KEY_LETTER_MEMORY, "memory", "SIZE", "limit the memory of the space's tables on each server, e.g. 4G"},     \
-      {PWI_KEY_LETTER_RATE, "rate", "SIZE", "limit the bytes per second on each shard, e.g. 100M"}, {                  \
-    PWI_KEY_LETTER_CONNECTIONS, "connections", "N", "limit the links to the manager and to each shard"                 \
+      {PWI_KEY_LETTER_RATE, "rate", "SIZE", "limit the bytes per second on each shard, e.g. 100M"},                    \
+      {PWI_KEY_LETTER_CONNECTIONS, "connections", "N", "limit the links to the manager and to each shard"}, {          \
+    PWI_KEY_LETTER_PRIORITY, "priority", "N", "limit the priority of requests, from 1 to 9"                            \
   }
 
 /* Handles an option that pwi_cli_next returned. If it returns false, the option is an invalid limit; return

@@ -30,6 +30,12 @@ static void add_option(struct pwi_train_workers *workers, const char *name, cons
   add_word(workers, value);
 }
 
+static void add_number(struct pwi_train_workers *workers, const char *name, uint32_t number, char text[16]) {
+  if (number == 0) return;
+  snprintf(text, 16, "%u", number);
+  add_option(workers, name, text);
+}
+
 static void make_words(struct pwi_train_workers *workers, const struct pwi_train_base *base, const char *address) {
   const struct pawl_session_options *session = &base->choice.options;
   add_word(workers, "pawl");
@@ -43,6 +49,8 @@ static void make_words(struct pwi_train_workers *workers, const struct pwi_train
   add_option(workers, "--certificate", session->certificate);
   add_option(workers, "--private-key", session->private_key);
   add_option(workers, "--authority", session->authority);
+  add_number(workers, "--priority", session->priority, workers->priority);
+  add_number(workers, "--dscp", session->dscp, workers->dscp);
   if (session->require_encryption) add_word(workers, "--require-encryption");
   if (pwi_train_base_has_peers(base)) add_word(workers, "--peers");
   add_word(workers, NULL);

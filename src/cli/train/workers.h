@@ -30,7 +30,7 @@ struct pwi_train_workers {
   uint32_t started;    /* number of workers started so far */
   uint32_t early_ends; /* consecutive failures soon after the start */
   char path[PATH_MAX]; /* path of the pawl command */
-  char parent[16];
+  char parent[16], priority[16], dscp[16];
   char key[PWI_KEY_LINE_MAX + sizeof "PAWL_KEY="];
   const char *words[PWI_TRAIN_WORDS_MAX];
   size_t word_count;

@@ -50,7 +50,8 @@ static struct pwi_rights rights_from(const struct pwi_key_limits *limits) {
                               .is_operator = limits->is_operator,
                               .memory = limits->memory,
                               .rate = limits->rate,
-                              .connections = limits->connections};
+                              .connections = limits->connections,
+                              .priority = limits->priority};
   memcpy(rights.space, limits->space, sizeof rights.space);
   return rights;
 }

@@ -98,6 +98,7 @@ static int open_socket(struct tcp_link *link, int family) {
   if (link->socket < 0) return errno;
   int yes = 1;
   if (family != AF_UNIX) setsockopt(link->socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  pwi_tcp_mark_packets(link->net, link->socket);
   return 0;
 }
 

@@ -52,6 +52,16 @@ static pawl_status add_source(struct tcp_net *net, int socket, const struct pwi_
   return PAWL_OK;
 }
 
+/* The mark is in the upper six bits. A socket of IPv6 may carry IPv4. A system that refuses it is no reason
+ * to fail: the mark is a wish. */
+void pwi_tcp_mark_packets(const struct tcp_net *net, int socket) {
+  int field = (int)net->dscp << 2, domain = AF_UNSPEC;
+  socklen_t size = sizeof domain;
+  if (net->dscp == 0 || getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0) return;
+  if (domain == AF_INET || domain == AF_INET6) setsockopt(socket, IPPROTO_IP, IP_TOS, &field, sizeof field);
+  if (domain == AF_INET6) setsockopt(socket, IPPROTO_IPV6, IPV6_TCLASS, &field, sizeof field);
+}
+
 static pawl_status bind_port(struct addrinfo *found, uint16_t port, int *socket_out, uint16_t *port_out) {
   int handle = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (handle < 0) return PAWL_NODE_LIMIT;
@@ -93,6 +103,7 @@ static pawl_status listen_tcp(struct tcp_net *net, const struct pwi_address *add
     status = PAWL_NODE_ADDRESS;
     for (unsigned wanted = address->port_first; wanted <= address->port_last && status != PAWL_OK; wanted++)
       status = bind_port(found, (uint16_t)wanted, &socket, &port);
+    if (status == PAWL_OK) pwi_tcp_mark_packets(net, socket); /* the answer to a connection, too */
     if (status == PAWL_OK && (status = add_source(net, socket, address, port)) != PAWL_OK) close(socket);
     if (status != PAWL_OK)
       pwi_log(&net->log, PAWL_LOG_ERROR, "net.listen", "host=%s ports=%u-%u why=%s", address->host, address->port_first,
@@ -228,6 +239,7 @@ static void accept_one(struct tcp_net *net, const struct tcp_listener *listener,
   remember_stranger(link);
   int yes = 1;
   if (listener->kind == PWI_ADDRESS_TCP) setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  pwi_tcp_mark_packets(net, socket);
   if (pwi_tcp_link_watch(link) == PAWL_OK)
     pwi_tcp_link_connected(link);
   else

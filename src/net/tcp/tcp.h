@@ -14,6 +14,8 @@
 #include "net/key.h"
 #include "net/net.h"
 
+#define PWI_DSCP_MAX 63
+
 enum pwi_tcp_plane {
   PWI_PLANE_AUTO, /* use UCX with peers that support it */
   PWI_PLANE_OFF,  /* never */
@@ -32,6 +34,7 @@ struct pwi_tcp_config {
   enum pwi_tcp_plane plane;
   bool rdma;             /* use a data plane to other hosts too, for peers with a key without limits: these
                             are fully trusted */
+  unsigned dscp;         /* mark of packets for routers (DSCP), up to 63; 0: the mark of the system */
   const char *advertise; /* host or host:port at which others reach this node; NULL: the listening address;
                             copied */
 };

@@ -444,6 +444,7 @@ static pawl_status check_config(const struct pwi_tcp_config *config) {
   if (files != 0 && files != 3) return PAWL_INVALID;
   if (files == 3 && config->keys) return PAWL_INVALID;
   if (config->keys && pwi_keyring_count(config->keys) == 0) return PAWL_INVALID;
+  if (config->dscp > PWI_DSCP_MAX) return PAWL_INVALID;
   if (config->require_encryption && (config->plane == PWI_PLANE_MUST || (!config->keys && files == 0)))
     return PAWL_INVALID;
   return PAWL_OK;
@@ -505,6 +506,7 @@ pawl_status pwi_tcp_create(const struct pwi_tcp_config *config, const struct pwi
   net->keys = config->keys;
   net->require_encryption = config->require_encryption;
   net->plane_wish = config->plane;
+  net->dscp = config->dscp;
   net->has_advertised = config->advertise != NULL;
   net->advertised = advertised;
   net->last_tick = pwi_tcp_now();

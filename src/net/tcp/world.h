@@ -261,6 +261,7 @@ struct tcp_net {
   struct pwi_tls_context *tls;
   bool require_encryption;
   enum pwi_tcp_plane plane_wish;
+  unsigned dscp;
   bool has_advertised;
   struct pwi_address advertised; /* port 0: the listening port */
   char address[PWI_NET_ADDRESS_MAX];
@@ -320,6 +321,7 @@ void pwi_tcp_warn_of_stranger(struct tcp_link *link, const char *event, pawl_sta
 pawl_status pwi_tcp_listen(struct pwi_net *base, const char *address);
 void pwi_tcp_accept_all(struct tcp_net *net, struct tcp_listener *listener);
 bool pwi_tcp_is_loopback(const struct sockaddr *address);
+void pwi_tcp_mark_packets(const struct tcp_net *net, int socket);
 void pwi_tcp_close_sources(struct tcp_net *net);
 void pwi_tcp_forget_stranger(struct tcp_link *link);
 

@@ -72,6 +72,7 @@ static pawl_status open_cluster(struct campaign *campaign) {
                                        .journal_bytes = config->journal_bytes,
                                        .shared_hosts = config->shared_hosts,
                                        .checked_hosts = config->checked_hosts,
+                                       .has_priorities = config->has_priorities,
                                        .functions = &campaign->functions,
                                        .disk_queue = campaign->saved.disk ? &campaign->saved.queue : NULL,
                                        .managers = pwi_leaders_addresses(config->managers),
@@ -239,6 +240,7 @@ static void count_client(struct campaign *campaign, const struct pwi_cluster_cli
   campaign->figures.retirements += figures.retirements;
   campaign->figures.relayed += figures.relayed;
   campaign->figures.relays_refused += figures.relays_refused;
+  campaign->figures.holds += figures.holds;
 }
 
 static void count(struct campaign *campaign) {

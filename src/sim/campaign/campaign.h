@@ -116,6 +116,7 @@ struct pwi_campaign_config {
   bool has_drift;         /* clocks run at rates that differ by up to 10 % */
   bool has_small_queues;  /* few messages fit into the queue of a link */
   bool has_starvation;    /* nodes get no memory for links and regions for a while */
+  bool has_priorities;    /* clients have different priorities */
   bool has_long_pause;    /* a node stands still for more than 10 s */
   bool kills_blindly;     /* kills servers even while the manager has a fault */
   /* kills servers without regard to copies: for tests of campaigns, which must find the loss */
@@ -197,7 +198,8 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(wanted, "key lists forgotten")                                                                                     \
   X(not_here, "keys that had moved")                                                                                   \
   X(retirements, "clients declared dead")                                                                              \
-  X(refusals, "pushes refused")
+  X(refusals, "pushes refused")                                                                                        \
+  X(holds, "waits for more urgent clients")
 
 struct pwi_campaign_figures {
 #define PWI_CAMPAIGN_FIGURE(name, text) uint64_t name;

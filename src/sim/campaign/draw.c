@@ -9,6 +9,7 @@
 #define STREAM_OUTAGES_DRAWN (STREAM_DRAW + 3)
 #define STREAM_MANAGERS_DRAWN (STREAM_DRAW + 4)
 #define STREAM_RELAYS_DRAWN (STREAM_DRAW + 5)
+#define STREAM_PRIORITIES_DRAWN (STREAM_DRAW + 6)
 
 static uint32_t between(struct pwi_random *random, uint32_t least, uint32_t most) {
   return least + (uint32_t)pwi_random_below(random, most - least + 1);
@@ -91,6 +92,12 @@ static void draw_managers(uint64_t seed, struct pwi_campaign_config *config) {
   if (pwi_random_chance(&random, 0.1)) pwi_campaign_set_managers(between(&random, 2, MANAGERS_MAX), config);
 }
 
+static void draw_priorities(uint64_t seed, struct pwi_campaign_config *config) {
+  struct pwi_random random;
+  pwi_random_init(&random, seed, STREAM_PRIORITIES_DRAWN);
+  config->has_priorities = pwi_random_chance(&random, 0.4);
+}
+
 /* A server without a replica dies. Other clients would lose pushes, too, so there are none. */
 static void draw_loss(struct pwi_campaign_config *config) {
   config->workloads = UINT32_C(1) << PWI_WORKLOAD_LOSS;
@@ -122,6 +129,7 @@ void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *
   draw_outages(seed, config_out);
   draw_managers(seed, config_out);
   draw_workloads(seed, config_out);
+  draw_priorities(seed, config_out);
   config_out->keeper = pwi_random_chance(&random, 0.5) ? PWI_KEEPER_FILE : PWI_KEEPER_STORE;
   config_out->journal_bytes = pwi_random_chance(&random, 0.8) ? 3000 : 0;
   config_out->filters = pwi_random_chance(&random, 0.5);
@@ -162,7 +170,7 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
            "seed=%llu replicas=%u processes=%u shards=%u points=%u late=%u workers=%u crew=%u hosts=%s memory=%llu "
            "managers=%u journal=%s "
            "manager_faults=%d member_changes=%d resets=%d outages=%d long_pause=%d drift=%d queues=%d starvation=%d "
-           "filters=%d functions=%d refusals=%d paced=%u policy=%s workloads=%s%s%s",
+           "priorities=%d filters=%d functions=%d refusals=%d paced=%u policy=%s workloads=%s%s%s",
            (unsigned long long)config->seed, config->replicas, config->processes, config->shards, config->points,
            config->late, config->workers, config->crew,
            config->shared_hosts    ? "shared"
@@ -174,7 +182,8 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
                                                : "store",
            config->gap_manager_ns > 0, config->gap_members_ns > 0, config->gap_resets_ns > 0,
            config->gap_outages_ns > 0, config->has_long_pause, config->has_drift, config->has_small_queues,
-           config->has_starvation, config->filters, config->functions, config->refusals, config->paced,
+           config->has_starvation, config->has_priorities, config->filters, config->functions, config->refusals,
+           config->paced,
            !config->paced           ? "none"
            : config->is_user_policy ? "user"
                                     : config->policy,
