@@ -282,7 +282,7 @@ static int run_scale(const struct pwi_command *command, int argc, char **argv) {
     if (letter == PWI_CLI_LETTER_JSON) scale.json = true;
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
-  if (!scale.servers) scale.servers = scale.nodes < 20 ? 1 : scale.nodes / 10;
+  if (!scale.servers) scale.servers = scale.nodes < 20 ? 1 : scale.nodes > 1000 ? 100 : scale.nodes / 10;
   if (scale.servers + 2 > scale.nodes)
     return pwi_cli_usage(command,
                          "%" PRIu64 " servers leave no room for a manager and a client among %" PRIu64 " nodes",
@@ -299,7 +299,7 @@ static int run_scale(const struct pwi_command *command, int argc, char **argv) {
 
 static const struct pwi_cli_option options[] = {
     {LETTER_NODES, "nodes", "N", "all nodes: a manager, servers, and clients (default: 100)"},
-    {LETTER_SERVERS, "servers", "N", "of them, servers (default: a tenth)"},
+    {LETTER_SERVERS, "servers", "N", "of them, servers (default: a tenth, at most 100)"},
     {LETTER_LIMIT, "limit", "SECONDS", "virtual seconds that each phase may take (default: 60)"},
     PWI_CLI_JSON,
     {0},

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "base/checked.h"
 #include "base/memory.h"
 
 /* --- greeting ------------------------------------------------------------------------------------------- */
@@ -16,6 +15,7 @@ static pawl_status our_hello(const struct pwi_greeting *greeting, struct pwi_hel
                         PWI_FEATURE_RELAYS | PWI_FEATURE_ROW_FUNCTIONS;
   hello_out->cluster = greeting->cluster;
   hello_out->node = greeting->node;
+  hello_out->priority = greeting->priority;
   size_t size = strlen(greeting->host);
   if (size > PWI_HELLO_HOST_MAX) return PAWL_INVALID;
   memcpy(hello_out->host, greeting->host, size + 1);
@@ -73,21 +73,50 @@ pawl_status pwi_greeting_check(struct pwi_greeting *ours, const struct pwi_link_
 
 /* --- sending -------------------------------------------------------------------------------------------- */
 
-struct pwi_messenger_kept {
-  struct pwi_messenger_kept *next;
-  uint64_t cookie;
+/* Bodies that are being sent, each in a slot that its cookie names: a manager sends to thousands of peers, and
+ * messages end in any order. */
+struct kept_slot {
+  void *body;         /* NULL: the slot is free */
+  uint64_t cookie;    /* of the body */
+  uint32_t next_free; /* of a free slot */
 };
+
+struct pwi_messenger_kept {
+  struct kept_slot *slots;
+  size_t count, room; /* slots that were ever used, and room for them */
+  uint32_t first_free;
+};
+
+#define NO_SLOT UINT32_MAX
+#define SLOT_BITS 24 /* of a cookie; a number that rises is above them */
+#define SLOT_MASK ((UINT64_C(1) << SLOT_BITS) - 1)
+#define NUMBER_MASK ((UINT64_C(1) << 38) - 1)
 
 void pwi_messenger_init(struct pwi_messenger *messenger, struct pwi_net *net) {
   *messenger = (struct pwi_messenger){.net = net};
 }
 
 void pwi_messenger_fini(struct pwi_messenger *messenger) {
-  while (messenger->kept) {
-    struct pwi_messenger_kept *kept = messenger->kept;
-    messenger->kept = kept->next;
-    pwi_free(kept);
+  struct pwi_messenger_kept *kept = messenger->kept;
+  for (size_t i = 0; kept && i < kept->count; i++) pwi_free(kept->slots[i].body);
+  if (kept) pwi_free(kept->slots);
+  pwi_free(kept);
+  messenger->kept = NULL;
+}
+
+/* A free slot; NULL if there is no memory. */
+static struct kept_slot *find_slot(struct pwi_messenger *messenger) {
+  struct pwi_messenger_kept *kept = messenger->kept;
+  if (!kept) {
+    kept = messenger->kept = pwi_alloc_zero(1, sizeof *kept);
+    if (!kept) return NULL;
+    kept->first_free = NO_SLOT;
   }
+  if (kept->first_free != NO_SLOT) return &kept->slots[kept->first_free];
+  if (kept->count > SLOT_MASK || !PWI_GROW(kept->slots, kept->room, kept->count + 1)) return NULL;
+  kept->slots[kept->count] = (struct kept_slot){.next_free = NO_SLOT};
+  kept->first_free = (uint32_t)kept->count++;
+  return &kept->slots[kept->first_free];
 }
 
 static pawl_status build(struct pwi_message_builder *builder, const struct pwi_message_terms *terms,
@@ -105,36 +134,34 @@ static pawl_status build(struct pwi_message_builder *builder, const struct pwi_m
   return pwi_message_finish(builder);
 }
 
-/* Copies the body into one block with its cookie, from which the net reads it. */
-static struct pwi_messenger_kept *keep(const struct pwi_message_builder *builder, struct iovec *body_out) {
-  size_t size;
-  if (!pwi_add_size(sizeof(struct pwi_messenger_kept), builder->body_size, &size)) return NULL;
-  struct pwi_messenger_kept *kept = pwi_alloc(size);
-  if (!kept) return NULL;
-  char *at = (char *)(kept + 1);
-  *body_out = (struct iovec){at, builder->body_size};
+/* Copies the body into one block, from which the net reads it. */
+static void *copy_body(const struct pwi_message_builder *builder) {
+  char *body = pwi_alloc(builder->body_size), *at = body;
+  if (!body) return NULL;
   for (size_t i = 0; i < builder->part_count; i++) {
     memcpy(at, builder->parts[i].iov_base, builder->parts[i].iov_len);
     at += builder->parts[i].iov_len;
   }
-  return kept;
+  return body;
 }
 
 static pawl_status send_kept(struct pwi_messenger *messenger, struct pwi_link link,
                              const struct pwi_message_builder *builder) {
-  struct iovec body;
-  struct pwi_messenger_kept *kept = keep(builder, &body);
-  if (!kept) return PAWL_NO_MEMORY;
-  kept->cookie = ++messenger->last | PWI_MESSENGER_COOKIE;
+  struct kept_slot *slot = find_slot(messenger);
+  struct iovec body = {slot ? copy_body(builder) : NULL, builder->body_size};
+  if (!body.iov_base) return PAWL_NO_MEMORY;
+  uint64_t number = ++messenger->last & NUMBER_MASK, place = (uint64_t)(slot - messenger->kept->slots);
+  uint64_t cookie = number << SLOT_BITS | place | PWI_MESSENGER_COOKIE;
   struct pwi_send send = {
-      .lane = PWI_LANE_LINK, .head = builder->head, .body = &body, .body_count = 1, .cookie = kept->cookie};
+      .lane = PWI_LANE_LINK, .head = builder->head, .body = &body, .body_count = 1, .cookie = cookie};
   pawl_status status = pwi_net_send(messenger->net, link, &send);
   if (status) {
-    pwi_free(kept);
+    pwi_free(body.iov_base);
     return status;
   }
-  kept->next = messenger->kept;
-  messenger->kept = kept;
+  messenger->kept->first_free = slot->next_free;
+  slot->body = body.iov_base;
+  slot->cookie = cookie;
   return PAWL_OK;
 }
 
@@ -156,14 +183,14 @@ pawl_status pwi_messenger_send(struct pwi_messenger *messenger, struct pwi_link 
 
 bool pwi_messenger_done(struct pwi_messenger *messenger, uint64_t cookie) {
   if (!(cookie & PWI_MESSENGER_COOKIE)) return false;
-  for (struct pwi_messenger_kept **at = &messenger->kept; *at; at = &(*at)->next) {
-    if ((*at)->cookie != cookie) continue;
-    struct pwi_messenger_kept *kept = *at;
-    *at = kept->next;
-    pwi_free(kept);
-    return true;
-  }
-  assert(false && "a messenger's cookie is done once");
+  struct pwi_messenger_kept *kept = messenger->kept;
+  size_t place = (size_t)(cookie & SLOT_MASK);
+  struct kept_slot *slot = kept && place < kept->count ? &kept->slots[place] : NULL;
+  assert(slot && slot->body && slot->cookie == cookie && "a messenger's cookie is done once");
+  if (!slot || !slot->body || slot->cookie != cookie) return true;
+  pwi_free(slot->body);
+  *slot = (struct kept_slot){.next_free = kept->first_free};
+  kept->first_free = (uint32_t)place;
   return true;
 }
 

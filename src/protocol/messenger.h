@@ -82,7 +82,7 @@ PAWL_MUST_USE pawl_status pwi_greeting_check(struct pwi_greeting *ours, const st
  * bit set; the actor must use cookies without it. */
 struct pwi_messenger {
   struct pwi_net *net;
-  struct pwi_messenger_kept *kept; /* linked list */
+  struct pwi_messenger_kept *kept; /* NULL: none yet */
   uint64_t last;
 };
 
