@@ -126,7 +126,7 @@ struct pwi_cluster_client {
   const char *rack; /* NULL: none */
   bool reader, listens, stays_dead;
   const struct pwi_relay_tree *tree; /* it is a relay, and listens; NULL: a client */
-  uint8_t priority; /* 0: none stated, or by `has_priorities` of the cluster */
+  uint8_t priority;                  /* 0: none stated, or by `has_priorities` of the cluster */
   /* the process has (re)started, and `client` is set. May be NULL */
   void (*started)(void *context);
   /* the process was killed, and `client` is gone. May be NULL */

@@ -96,10 +96,9 @@ static TARGET void NAME(block)(size_t rows, size_t stride, size_t wide, size_t p
   for (size_t i = 0; i < rows; i += HIGH) {
     size_t high = rows - i < HIGH ? rows - i : HIGH;
     NAME(pack)(packed_u, HIGH, high, pairs, u + i, rows);
-    for (size_t j = 0; j < whole; j += ROW)
-      NAME(tile)
-      (high, matrix + i * stride + j, stride, pairs, packed_u, j < first ? v + j : packed_v + j * pairs,
-       j < first ? stride : ROW);
+    for (size_t j = 0; j < whole; j += ROW) NAME(tile)
+    (high, matrix + i * stride + j, stride, pairs, packed_u, j < first ? v + j : packed_v + j * pairs,
+     j < first ? stride : ROW);
     if (whole < wide)
       NAME(edge)(high, matrix + i * stride + whole, stride, wide - whole, pairs, packed_u, packed_v + whole * pairs);
   }
