@@ -100,8 +100,7 @@ static inline void pwi_shared_write(void *shared, const void *from, size_t size)
   pwi_shared_write_bytes(out + size - tail, in + size - tail, tail);
 }
 
-/* A sequence number in shared memory, aligned to 8 bytes and 0 at first. It is odd while the value is being
- * written. ThreadSanitizer does not see the fences and needs none, because every access is atomic; gcc would
+/* Fences between copies. ThreadSanitizer does not see them and needs none, because every access is atomic; gcc would
  * warn about them. */
 
 #if defined(__SANITIZE_THREAD__) && defined(__GNUC__) && !defined(__clang__)
@@ -109,11 +108,24 @@ static inline void pwi_shared_write(void *shared, const void *from, size_t size)
 #pragma GCC diagnostic ignored "-Wtsan"
 #endif
 
+/* Earlier writes land before later ones. */
+static inline void pwi_shared_release(void) { atomic_thread_fence(memory_order_release); }
+
+/* Later reads see nothing older than earlier ones. */
+static inline void pwi_shared_acquire(void) { atomic_thread_fence(memory_order_acquire); }
+
+#if defined(__SANITIZE_THREAD__) && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+/* A sequence number in shared memory, aligned to 8 bytes and 0 at first. It is odd while the value is being
+ * written. */
+
 /* The writer is about to change the value. */
 static inline void pwi_sequence_write(uint64_t *sequence) {
   uint64_t number = __atomic_load_n(sequence, __ATOMIC_RELAXED);
   __atomic_store_n(sequence, number + 1, __ATOMIC_RELAXED);
-  atomic_thread_fence(memory_order_release);
+  pwi_shared_release();
 }
 
 /* The writer has changed the value. */
@@ -129,12 +141,8 @@ static inline uint64_t pwi_sequence_read(const uint64_t *sequence) {
 
 /* True if the copy is that of one value: nobody wrote since pwi_sequence_read returned `seen`. */
 static inline bool pwi_sequence_held(const uint64_t *sequence, uint64_t seen) {
-  atomic_thread_fence(memory_order_acquire);
+  pwi_shared_acquire();
   return seen % 2 == 0 && __atomic_load_n(sequence, __ATOMIC_RELAXED) == seen;
 }
-
-#if defined(__SANITIZE_THREAD__) && defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
 
 #endif

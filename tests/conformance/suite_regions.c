@@ -222,7 +222,8 @@ static void test_hundreds_of_regions_are_shared_at_once(void **state) {
 }
 
 /* A region shared for reading, in rounds in which its owner changes it meanwhile. */
-static void read_by_links(struct scene *scene, size_t readers, size_t size, uint64_t rounds) {
+/* Returns the number of links that have a data plane. */
+static size_t read_by_links(struct scene *scene, size_t readers, size_t size, uint64_t rounds) {
   struct pair *pairs = calloc(readers, sizeof *pairs);
   struct share *shares = calloc(readers, sizeof *shares);
   uint8_t *into = malloc(readers * size);
@@ -246,14 +247,17 @@ static void read_by_links(struct scene *scene, size_t readers, size_t size, uint
     }
     for (size_t i = 0; i < readers * size; i++) assert_true(into[i] == 2 * round || into[i] == 2 * round + 1);
   }
+  size_t planes = 0;
+  for (size_t i = 0; i < readers; i++) planes += pairs[i].ours->can & PWI_LINK_HAS_PLANE ? 1 : 0;
   share_close(&pairs[0], &shares[0]);
   free(into);
   free(shares);
   free(pairs);
+  return planes;
 }
 
 static void test_many_links_read_a_region_that_its_owner_changes(void **state) {
-  read_by_links(*state, 12, 200 * KB, 12);
+  (void)read_by_links(*state, 12, 200 * KB, 12);
 }
 
 /* As between many peers on one host. A data plane takes some eleven descriptors at each end. */
@@ -262,7 +266,33 @@ static void test_seventy_links_read_a_region_that_its_owner_changes(void **state
   assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
   files.rlim_cur = files.rlim_max;
   if (files.rlim_max < 4096 || setrlimit(RLIMIT_NOFILE, &files)) skip();
-  read_by_links(*state, 70, 4 * KB, 2);
+  (void)read_by_links(*state, 70, 4 * KB, 2);
+}
+
+/* What nets are told, in place of the limit of this process; 0: the truth. */
+static rlim_t pretended;
+
+int getrlimit(__rlimit_resource_t what, struct rlimit *limit_out) {
+  int result = prlimit(0, what, NULL, limit_out);
+  if (!result && pretended && what == RLIMIT_NOFILE) limit_out->rlim_cur = limit_out->rlim_max = pretended;
+  return result;
+}
+
+/* A net that may open 1,024 descriptors has data planes for 64 links. Further links use their socket for both lanes: they
+ * come up, share regions and read them like the others. Both ends of all links are in this process, so it needs more
+ * descriptors than its net believes. */
+static void test_the_sixty_fifth_link_of_a_net_with_few_descriptors_uses_its_socket(void **state) {
+  struct scene *scene = *state;
+  struct rlimit files;
+  assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+  if (strcmp(scene_kind->name, "ucx") != 0 || files.rlim_max < 4096) skip();
+  pretended = 1024;
+  world_needs_planes = false;
+  scene_listener(scene, 1, NULL);
+  pretended = 0;
+  size_t planes = read_by_links(scene, 70, 4 * KB, 2);
+  world_needs_planes = true;
+  assert_int_equal(planes, 64);
 }
 
 int suite_regions(void) {
@@ -275,6 +305,7 @@ int suite_regions(void) {
       SCENE_TEST(test_hundreds_of_regions_are_shared_at_once),
       SCENE_TEST(test_many_links_read_a_region_that_its_owner_changes),
       SCENE_TEST(test_seventy_links_read_a_region_that_its_owner_changes),
+      SCENE_TEST(test_the_sixty_fifth_link_of_a_net_with_few_descriptors_uses_its_socket),
   };
   return cmocka_run_group_tests_name("regions", tests, NULL, NULL);
 }

@@ -26,6 +26,8 @@ static const struct {
 #endif
 };
 
+bool world_needs_planes = true;
+
 const struct world_kind *world_find(const char *name, bool *known_out) {
   for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
     if (strcmp(worlds[i].name, name) != 0) continue;

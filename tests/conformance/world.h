@@ -66,4 +66,7 @@ extern const struct world_kind world_tcp, world_tls, world_unix, world_ucx, worl
 /* The kind of that name. NULL if there is none; `known_out` tells whether there could be. */
 const struct world_kind *world_find(const char *name, bool *known_out);
 
+/* Nets that a WORLD_PLANE makes refuse links without a data plane. A test of such links sets this to false meanwhile. */
+extern bool world_needs_planes;
+
 #endif

@@ -74,7 +74,8 @@ static pawl_status make_node(struct world *world, unsigned node, const struct pw
   config.name = name;
   config.keys = real->keys;
   config.require_encryption = world->kind == &world_tls;
-  config.plane = world->kind == &world_ucx ? PWI_PLANE_MUST : PWI_PLANE_OFF;
+  enum pwi_tcp_plane planes = world_needs_planes ? PWI_PLANE_MUST : PWI_PLANE_AUTO;
+  config.plane = world->kind == &world_ucx ? planes : PWI_PLANE_OFF;
   pawl_status status = pwi_tcp_create(&config, actor, self, &real->nets[node]);
   if (status == PAWL_OK) *net_out = real->nets[node];
   return status;

@@ -5,12 +5,12 @@
  * the bytes by RDMA.
  */
 #include <poll.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "base/memory.h"
+#include "net/shared_copy.h"
 #include "net/ucx/ucx_internal.h"
 
 #define REGIONS_MAX 65536
@@ -301,7 +301,7 @@ pawl_status pwi_plane_put(struct pwi_plane_peer *peer, size_t remote, uint64_t o
     operation->status = PAWL_NOT_FOUND;
   } else if (target->memory) {
     if (size > 0) memcpy(target->memory + offset, from, size);
-    atomic_thread_fence(memory_order_release); /* the notification must not overtake the bytes */
+    pwi_shared_release(); /* the notification must not overtake the bytes */
     operation->packet.size = target->number;
     if (notify) notify_peer(operation);
   } else {
@@ -319,7 +319,7 @@ pawl_status pwi_plane_get(struct pwi_plane_peer *peer, size_t remote, uint64_t o
   if (is_gone(peer, target)) {
     operation->status = PAWL_NOT_FOUND;
   } else if (target->memory) {
-    atomic_thread_fence(memory_order_acquire);
+    pwi_shared_acquire();
     if (size > 0) memcpy(into, target->memory + offset, size);
   } else if (size > 0) {
     ucp_request_param_t param = pwi_ucx_param(operation);

@@ -195,10 +195,10 @@ static bool copy_slot(struct pwi_reduce *engine, const struct reduce_slot *slot,
   const unsigned char *memory = pwi_net_region_memory(slot->region);
   unsigned char head[REDUCE_HEADER_SIZE], tail[REDUCE_FOOTER_SIZE], again[8];
   pwi_shared_read(tail, memory + REDUCE_HEADER_SIZE + engine->layout.capacity, sizeof tail);
-  atomic_thread_fence(memory_order_acquire);
+  pwi_shared_acquire();
   pwi_shared_read(head, memory, sizeof head);
   pwi_shared_read(engine->scratch, memory + REDUCE_HEADER_SIZE, engine->layout.capacity);
-  atomic_thread_fence(memory_order_acquire);
+  pwi_shared_acquire();
   pwi_shared_read(again, memory, sizeof again);
   pwi_reduce_header_decode(head, header);
   if (header->version == 0 || pwi_get_u64(tail) != header->version || pwi_get_u64(again) != header->version)

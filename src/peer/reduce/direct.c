@@ -30,7 +30,6 @@
  *
  * TRUST. A faulty neighbour can show any words and change its tensors while they are read. Each byte is read
  * once, and the results are checked. */
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -75,7 +74,7 @@ bool pwi_reduce_is_shown(const struct pwi_reduce *engine, uint64_t version) {
 void pwi_reduce_hide(struct pwi_reduce *engine, uint64_t version) {
   if (!engine->board || pwi_is_planted(PWI_PLANTED_REDUCE_NOTIFY_FIRST)) return;
   __atomic_store_n(&engine->board->versions[version % 2], 0, __ATOMIC_RELAXED);
-  atomic_thread_fence(memory_order_release);
+  pwi_shared_release();
 }
 
 /* Without the neighbour's board this member does not know whether the neighbour sleeps, and wakes it. */
@@ -172,7 +171,7 @@ const unsigned char *pwi_reduce_payload(const struct pwi_reduce *engine, const s
 /* Whether every input that was read from a neighbour's buffer was there until the end. */
 bool pwi_reduce_are_inputs_kept(const struct pwi_reduce *engine) {
   if (pwi_is_planted(PWI_PLANTED_REDUCE_EARLY_ACK)) return true;
-  atomic_thread_fence(memory_order_acquire);
+  pwi_shared_acquire();
   for (size_t i = 0; engine->board && i < engine->input_count; i++)
     if (!pwi_reduce_has_input(engine, engine->inputs_used[i])) return false;
   return true;
