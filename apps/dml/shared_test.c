@@ -103,7 +103,7 @@ static void forget(struct outcome *outcome) {
 static void check_equals(uint32_t workers, uint32_t count, uint64_t batch) {
   struct pawl_mlr_rows *rows = make_rows(count, 12);
   struct pawl_metric_options options = options_of(5, 4, batch);
-  struct pawl_matrix_sharing sharing = sharing_of(way, workers);
+  struct pawl_matrix_sharing sharing = sharing_of(tested_way, workers);
   struct outcome alone = train_alone(rows, &options), shared = train_shared(rows, &sharing, &options);
   double far = distance(&alone, &shared);
   if (!(far < CLOSE)) fail_msg("%u workers, batches of %u: %g", workers, (unsigned)batch, far);
@@ -137,7 +137,7 @@ static void test_epochs_are_undone(void **state) {
   struct pawl_mlr_rows *rows = make_rows(90, 12);
   for (size_t i = 0; i < 2; i++) {
     struct pawl_metric_options options = options_of(5, i == 0 ? 14 : 5, 16);
-    struct pawl_matrix_sharing sharing = sharing_of(way, 2);
+    struct pawl_matrix_sharing sharing = sharing_of(tested_way, 2);
     options.rate = rates[i];
     struct outcome alone = train_alone(rows, &options), shared = train_shared(rows, &sharing, &options);
     assert_true(shared.result.undone >= 3 && shared.result.undone == alone.result.undone);
@@ -154,7 +154,7 @@ static void test_staleness_lowers_the_objective(void **state) {
   struct pawl_mlr_rows *rows = make_rows(120, 12);
   struct pawl_metric_options options = options_of(5, 4, 16);
   for (size_t i = 0; i < sizeof staleness / sizeof *staleness; i++) {
-    struct pawl_matrix_sharing sharing = sharing_of(way, 3);
+    struct pawl_matrix_sharing sharing = sharing_of(tested_way, 3);
     sharing.staleness = staleness[i];
     struct outcome shared = train_shared(rows, &sharing, &options);
     if (!(shared.result.best > 0 && shared.result.objective < 0.5 * shared.result.first_objective))
@@ -182,7 +182,7 @@ static void test_a_training_goes_on_from_a_checkpoint(void **state) {
   char path[128];
   struct pawl_mlr_rows *rows = make_rows(90, 12);
   struct pawl_metric_options options = options_of(5, 4, 16);
-  struct pawl_matrix_sharing sharing = sharing_of(way, 2);
+  struct pawl_matrix_sharing sharing = sharing_of(tested_way, 2);
   struct outcome whole = train_alone(rows, &options);
   snprintf(path, sizeof path, "%s/state", folder);
   options.checkpoint = path;
@@ -208,14 +208,14 @@ static void test_a_training_goes_on_from_a_checkpoint(void **state) {
 static void check_bytes(uint32_t workers) {
   struct pawl_mlr_rows *rows = make_rows(200, 400);
   struct pawl_metric_options options = options_of(60, 1, 10);
-  struct pawl_matrix_sharing sharing = sharing_of(way, workers);
+  struct pawl_matrix_sharing sharing = sharing_of(tested_way, workers);
   struct pawl_matrix_costs costs;
   char error[PAWL_METRIC_TEXT];
   options.rate = 1e-9;
   must(pawl_metric_costs(rows, &options, &sharing, &costs, error));
   struct outcome shared = train_shared(rows, &sharing, &options);
   double sent = (double)shared.shared.update_bytes / (double)shared.shared.steps,
-         wanted = way == PAWL_MATRIX_FACTORS ? costs.factors : costs.whole;
+         wanted = tested_way == PAWL_MATRIX_FACTORS ? costs.factors : costs.whole;
   if (!(fabs(sent - wanted) < 0.1 * wanted))
     fail_msg("%u workers: %.0f bytes in a step, not %.0f", workers, sent, wanted);
   forget(&shared);
@@ -233,7 +233,7 @@ static void test_workers_with_other_rows_are_refused(void **state) {
   (void)state;
   struct pawl_mlr_rows *rows = make_rows(60, 12);
   struct pawl_metric_options options = options_of(5, 2, 16);
-  struct pawl_matrix_sharing sharing = sharing_of(way, 2);
+  struct pawl_matrix_sharing sharing = sharing_of(tested_way, 2);
   write_noisy(61, 12);
   struct outcome shared = try_shared(rows, &sharing, &options);
   assert_int_equal(shared.status, PAWL_REFUSED);
@@ -252,8 +252,8 @@ int main(void) {
       cmocka_unit_test(test_bytes_are_those_of_the_model),
       cmocka_unit_test(test_workers_with_other_rows_are_refused),
   };
-  way = PAWL_MATRIX_FACTORS;
+  tested_way = PAWL_MATRIX_FACTORS;
   int failed = cmocka_run_group_tests_name("apps.dml.shared, by factors", tests, open_way, close_cluster);
-  way = PAWL_MATRIX_WHOLE;
+  tested_way = PAWL_MATRIX_WHOLE;
   return failed + cmocka_run_group_tests_name("apps.dml.shared, by servers", tests, open_way, close_cluster);
 }

@@ -102,7 +102,7 @@ static void forget(struct outcome *outcome) {
 static void check_equals(uint32_t workers, uint32_t count, uint64_t batch) {
   struct pawl_sparse_rows *rows = make_rows(count, 12);
   struct pawl_sparse_options options = options_of(8, 3, batch);
-  struct pawl_matrix_sharing sharing = sharing_of(way, workers);
+  struct pawl_matrix_sharing sharing = sharing_of(tested_way, workers);
   struct outcome alone = train_alone(rows, &options), shared = train_shared(rows, &sharing, &options);
   double far = distance(&alone, &shared);
   if (!(far < CLOSE)) fail_msg("%u workers, batches of %u: %g", workers, (unsigned)batch, far);
@@ -136,7 +136,7 @@ static void test_workers_draw_the_same_patches(void **state) {
   struct pawl_images *images = NULL;
   struct pawl_sparse_rows *rows = NULL;
   struct pawl_sparse_options options = options_of(8, 2, 32);
-  struct pawl_matrix_sharing sharing = sharing_of(way, 2);
+  struct pawl_matrix_sharing sharing = sharing_of(tested_way, 2);
   snprintf(rows_path, sizeof rows_path, "%s/idx3", folder);
   FILE *file = fopen(rows_path, "w");
   assert_true(file && fwrite(head, 1, 16, file) == 16);
@@ -162,7 +162,7 @@ static void test_staleness_leads_to_about_the_same_end(void **state) {
   struct pawl_sparse_options options = options_of(8, 6, 16);
   struct outcome alone = train_alone(rows, &options);
   for (size_t i = 0; i < sizeof staleness / sizeof *staleness; i++) {
-    struct pawl_matrix_sharing sharing = sharing_of(way, 3);
+    struct pawl_matrix_sharing sharing = sharing_of(tested_way, 3);
     sharing.staleness = staleness[i];
     struct outcome shared = train_shared(rows, &sharing, &options);
     if (!(shared.result.objective < 1.1 * alone.result.objective))
@@ -191,7 +191,7 @@ static void test_a_training_goes_on_from_a_checkpoint(void **state) {
   char path[128];
   struct pawl_sparse_rows *rows = make_rows(150, 12);
   struct pawl_sparse_options options = options_of(8, 4, 16);
-  struct pawl_matrix_sharing sharing = sharing_of(way, 2);
+  struct pawl_matrix_sharing sharing = sharing_of(tested_way, 2);
   struct outcome whole = train_alone(rows, &options);
   snprintf(path, sizeof path, "%s/state", folder);
   options.checkpoint = path;
@@ -216,14 +216,14 @@ static void test_a_training_goes_on_from_a_checkpoint(void **state) {
 static void check_bytes(uint32_t workers) {
   struct pawl_sparse_rows *rows = make_rows(1000, 200);
   struct pawl_sparse_options options = options_of(60, 1, 50);
-  struct pawl_matrix_sharing sharing = sharing_of(way, workers);
+  struct pawl_matrix_sharing sharing = sharing_of(tested_way, workers);
   struct pawl_matrix_costs costs;
   char error[PAWL_SPARSE_TEXT];
   options.code_tolerance = 1e-10;
   must(pawl_sparse_costs(rows, &options, &sharing, &costs, error));
   struct outcome shared = train_shared(rows, &sharing, &options);
   double sent = (double)shared.shared.update_bytes / (double)shared.shared.steps,
-         wanted = way == PAWL_MATRIX_FACTORS ? costs.factors : costs.whole;
+         wanted = tested_way == PAWL_MATRIX_FACTORS ? costs.factors : costs.whole;
   if (!(fabs(sent - wanted) < 0.1 * wanted))
     fail_msg("%u workers: %.0f bytes in a step, not %.0f", workers, sent, wanted);
   forget(&shared);
@@ -240,7 +240,7 @@ static void test_workers_with_other_rows_are_refused(void **state) {
   (void)state;
   struct pawl_sparse_rows *rows = make_rows(60, 12);
   struct pawl_sparse_options options = options_of(5, 2, 16);
-  struct pawl_matrix_sharing sharing = sharing_of(way, 2);
+  struct pawl_matrix_sharing sharing = sharing_of(tested_way, 2);
   write_waves(61, 12);
   struct outcome shared = try_shared(rows, &sharing, &options);
   assert_int_equal(shared.status, PAWL_REFUSED);
@@ -259,8 +259,8 @@ int main(void) {
       cmocka_unit_test(test_bytes_are_those_of_the_model),
       cmocka_unit_test(test_workers_with_other_rows_are_refused),
   };
-  way = PAWL_MATRIX_FACTORS;
+  tested_way = PAWL_MATRIX_FACTORS;
   int failed = cmocka_run_group_tests_name("apps.sparse_coding.shared, by factors", tests, open_way, close_cluster);
-  way = PAWL_MATRIX_WHOLE;
+  tested_way = PAWL_MATRIX_WHOLE;
   return failed + cmocka_run_group_tests_name("apps.sparse_coding.shared, by servers", tests, open_way, close_cluster);
 }

@@ -90,10 +90,10 @@ static inline void join_hands(struct hands *hands) {
 
 /* --- tests of both ways ----------------------------------------------------------------------------------- */
 
-static enum pawl_matrix_way way; /* of a group's sessions */
+static enum pawl_matrix_way tested_way; /* of a group's sessions */
 
 static inline int open_way(void **state) {
-  opens_peers = way == PAWL_MATRIX_FACTORS;
+  opens_peers = tested_way == PAWL_MATRIX_FACTORS;
   snprintf(folder, sizeof folder, "/tmp/pawl-train-XXXXXX");
   return open_cluster(state);
 }
@@ -103,7 +103,7 @@ static inline void assert_identical(const struct pawl_matrix_shared *shared, uin
   assert_int_equal(shared->workers, workers);
   assert_int_equal(shared->workers_lost, 0);
   assert_int_equal(shared->each_count, workers);
-  if (way != PAWL_MATRIX_FACTORS) return;
+  if (tested_way != PAWL_MATRIX_FACTORS) return;
   assert_true(shared->is_identical);
   for (uint32_t i = 0; i < workers; i++)
     assert_true(shared->each[i].hash == shared->each[0].hash && shared->each[i].hash != 0);
