@@ -44,6 +44,14 @@
  * ignored later. If the last member that has the whole matrix is lost while others are taking it over, they fail with
  * PAWL_NODE_GONE.
  *
+ * PARTS. A matrix that is larger than the memory of one member is divided: with options.parts, the rows are as many ranges,
+ * and each member has the rows of options.part (pawl_factor_part). Pairs are those of the whole matrix, and every member
+ * changes its rows by all of them. Members with the same part have the same rows, and a member that joins takes them from
+ * one of these. When the last member with some rows is gone, they are lost: from then on a commit fails with PAWL_NODE_GONE
+ * at all others, and names the rows; a flush and the end still deliver what was committed. So two members for each part
+ * survive the loss of any one. Operators that look at all rows, UNIT_COLUMNS and TRACE_NORM, need the whole matrix;
+ * prox_call and multiply get the rows that are here.
+ *
  * MEMORY. The matrix is borrowed from open to close. It changes only inside pawl_factor_open, pawl_factor_commit and
  * pawl_factor_flush; between them the program reads it, and must not write it. Members keep commits until all others
  * have confirmed them. A member on the same host reads a commit where it is. A member that has 32 + staleness commits, or
@@ -169,7 +177,18 @@ struct pawl_factor_options {
   void (*multiply)(void *context, size_t rows, size_t columns, size_t pairs, const void *u, const void *v,
                    void *matrix);
   void *context; /* of the functions above */
+
+  /* Rows that this member has: see PARTS. 0 parts, the default: all. */
+  uint32_t part, parts;
 };
+
+#define PAWL_FACTOR_PARTS_MAX 65536
+
+/* The rows of a part: [*begin_out, *end_out). Parts differ by one row at most. */
+static inline void pawl_factor_part(size_t rows, uint32_t part, uint32_t parts, size_t *begin_out, size_t *end_out) {
+  *begin_out = parts == 0 ? 0 : (size_t)((uint64_t)rows * part / parts);
+  *end_out = parts == 0 ? rows : (size_t)((uint64_t)rows * (part + 1) / parts);
+}
 
 /* Sets struct_size and the defaults. */
 PAWL_API void pawl_factor_options_init_sized(struct pawl_factor_options *options, size_t struct_size);
@@ -178,11 +197,12 @@ static inline void pawl_factor_options_init(struct pawl_factor_options *options)
 }
 
 /* Opens factors of a peer group. All members use the same name (letters, digits, '.', '_' and '-'), sizes, type and
- * options, except for the functions. The matrix has rows x columns values of PAWL_F32 or PAWL_F64, row by row. Waits until
+ * options, except for the functions and the part. The matrix has rows x columns values of PAWL_F32 or PAWL_F64, row by row; of
+ * rows that this member does not have it has none. Waits until
  * this member takes part, and its matrix is that of the others.
  *
  * PAWL_EXISTS       this session has factors of that name open in the group
- * PAWL_UNSUPPORTED  the type is neither PAWL_F32 nor PAWL_F64
+ * PAWL_UNSUPPORTED  the type is neither PAWL_F32 nor PAWL_F64, or the operator needs the whole matrix
  * PAWL_TOO_LARGE, PAWL_OVERFLOW, PAWL_NODE_LIMIT; and see ERRORS */
 PAWL_API PAWL_MUST_USE pawl_status pawl_factor_open(struct pawl_peers *peers, const char *name, void *matrix,
                                                     size_t rows, size_t columns, enum pawl_type type,
@@ -212,7 +232,8 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_factor_commit(struct pawl_factor *factor
 PAWL_API PAWL_MUST_USE pawl_status pawl_factor_flush(struct pawl_factor *factor, int64_t timeout_ns,
                                                      struct pawl_factor_report *report_out);
 
-/* A hash of the matrix, by which members can compare theirs. PAWL_DIVERGED: it contains NaN or an infinity. */
+/* A hash of the rows that are here, by which members can compare theirs. The hashes of all parts add up, as integers of 64
+ * bits, to that of the whole matrix. PAWL_DIVERGED: they contain NaN or an infinity. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_factor_hash(const struct pawl_factor *factor, uint64_t *hash_out);
 
 /* Never fails, sends nothing and does not wait. */

@@ -33,9 +33,14 @@ static void leave(const struct committer *committer) {
 
 /* --- checking ------------------------------------------------------------------------------------------- */
 
+static bool has_row_of(const struct committer *committer, uint32_t process) {
+  return pawl_range_has(committer->engine->rows, committer_row(process));
+}
+
 /* The last commit of a process that the matrix has. */
 static uint64_t last_of(const struct committer *committer, uint32_t process) {
-  const float *row = committer->matrix + (size_t)process * MATRIX_COLUMNS;
+  size_t at = committer_row(process) - (size_t)committer->engine->rows.begin;
+  const float *row = committer->matrix + at * MATRIX_COLUMNS;
   uint64_t last = 0;
   bool is_over = false;
   for (uint64_t n = 0; n < MATRIX_COLUMNS; n++) {
@@ -86,6 +91,7 @@ static void check_matrix(struct committer *committer) {
   }
   if (guild->high >= MATRIX_COLUMNS) return;
   for (uint32_t process = 0; process < guild->last_process; process++) {
+    if (!has_row_of(committer, process)) continue;
     uint64_t last = last_of(committer, process);
     bool is_ours = process == committer->process && committer->clock > guild->bases[process];
     if (is_ours && last != committer->clock) broken(committer, "its own commits are missing", process, last);
@@ -116,7 +122,7 @@ static void step_later(struct committer *committer) {
 
 static void add_counting_pair(struct committer *committer) {
   const float one = 1;
-  uint32_t row = committer->process, column = (uint32_t)committer->clock + 1;
+  uint32_t row = committer_row(committer->process), column = (uint32_t)committer->clock + 1;
   char problem[FACTOR_PROBLEM_MAX];
   if (column >= MATRIX_COLUMNS) return;
   const struct pawl_factor_vector u = {&one, &row, 1}, v = {&one, &column, 1};
@@ -156,11 +162,27 @@ static void begin_step(struct committer *committer) {
   wake_later(committer);
 }
 
+/* Rows are lost only if nobody in the epoch has them. */
+static void look_for_lost_rows(struct committer *committer) {
+  struct guild *guild = committer->guild;
+  const struct pwi_factor *engine = committer->engine;
+  bool says_so = engine && (strstr(engine->problem, "no member has rows") || strstr(engine->problem, "these rows"));
+  if (guild->parts == 0 || !says_so) return;
+  guild->has_lost_rows = true;
+  for (uint32_t i = 0; i < guild->count && engine->lost_part != UINT32_MAX; i++) {
+    const struct pwi_factor *other = guild->committers[i].engine;
+    bool is_there = other && guild->committers[i].is_open && !other->failed &&
+                    other->config.part == engine->lost_part && pwi_factor_compare(other->epoch, engine->epoch) == 0;
+    if (is_there) broken(committer, "rows are taken for lost that are there", i, engine->lost_part);
+  }
+}
+
 static void refused(struct committer *committer, const char *what, pawl_status status) {
   bool is_expected = status == PAWL_NODE_GONE || status == PAWL_MISMATCH;
   is_expected |= committer->guild->may_fail && status == PAWL_NO_MEMORY;
   is_expected |= committer->guild->may_be_corrupt && status == PAWL_CORRUPT;
   if (!is_expected) broken(committer, what, committer->process, (uint64_t)-status);
+  look_for_lost_rows(committer);
   committer->guild->failures++;
   committer->status = status;
   committer->must_close = committer->engine != NULL;
@@ -237,6 +259,8 @@ static void open_engine(struct committer *committer) {
                                              (pwi_mix64(committer->process) & 0xffff),
                                      .matrix = committer->matrix,
                                      .shape = {rows, MATRIX_COLUMNS, false, FACTOR_F32},
+                                     .part = guild->parts ? committer->index % guild->parts : 0,
+                                     .parts = guild->parts,
                                      .mode = guild->mode,
                                      .staleness = guild->staleness,
                                      .prox = guild->prox,
@@ -410,6 +434,7 @@ void guild_close(struct guild *guild) {
 
 bool guild_is_opening(void *context) {
   struct guild *guild = context;
+  if (guild->has_lost_rows) return false;
   for (uint32_t i = 0; i < guild->count; i++) {
     const struct committer *committer = &guild->committers[i];
     if (!guild->is_late[i] && (!committer->engine || (!committer->is_open && !committer->status))) return true;
@@ -419,6 +444,7 @@ bool guild_is_opening(void *context) {
 
 bool guild_is_running(void *context) {
   struct guild *guild = context;
+  if (guild->has_lost_rows) return false;
   for (uint32_t i = 0; i < guild->count; i++) {
     const struct committer *committer = &guild->committers[i];
     if (guild->is_late[i] || guild->is_held[i]) continue;
@@ -450,6 +476,7 @@ static void flush_again(struct committer *committer) {
 
 static bool is_flushing(void *context) {
   struct guild *guild = context;
+  if (guild->has_lost_rows) return false;
   for (uint32_t i = 0; i < guild->count; i++) {
     struct committer *committer = &guild->committers[i];
     if (guild->is_late[i]) continue;
@@ -467,21 +494,26 @@ static bool are_equal(const struct committer *a, const struct committer *b) {
   return true;
 }
 
+/* The first member with the same rows. */
+static struct committer *first_like(struct guild *guild, const struct committer *committer) {
+  uint32_t i = 0;
+  while (guild->is_late[i] || (guild->parts && i % guild->parts != committer->index % guild->parts)) i++;
+  return &guild->committers[i];
+}
+
 pawl_status guild_settle(struct guild *guild, uint64_t more, int64_t limit) {
-  struct committer *first = NULL;
   bool is_partial = guild->has_graph && !guild->forwards,
        can_compare = !guild->is_dense || guild->mode == PAWL_FACTOR_BSP;
   guild->stop_at = guild->high + more;
   pawl_status status = pwi_cluster_run_while(&guild->cluster, guild_is_running, guild, limit);
   if (!status) status = pwi_cluster_run_while(&guild->cluster, is_flushing, guild, limit);
-  for (uint32_t i = 0; i < guild->count && !status && !is_partial && can_compare; i++) {
+  for (uint32_t i = 0; i < guild->count && !status && !is_partial && can_compare && !guild->has_lost_rows; i++) {
     struct committer *committer = &guild->committers[i];
     if (guild->is_late[i] || (guild->is_dense && guild->has_graph)) continue;
-    if (first && !are_equal(first, committer)) {
-      broken(committer, "the matrix differs from that of node 0", first->process, 0);
-      status = PAWL_CORRUPT;
-    }
-    if (!first) first = committer;
+    const struct committer *first = first_like(guild, committer);
+    if (are_equal(first, committer)) continue;
+    broken(committer, "the matrix differs from that of another one with the same rows", first->process, 0);
+    status = PAWL_CORRUPT;
   }
   return status;
 }

@@ -10,6 +10,9 @@
  *   - once all have stopped at one clock, all survivors have the same matrix: a commit of a lost member counts at all of
  *     them or at none.
  *
+ * In a guild with `parts`, a member has the rows of its part, and only these are checked. When the last member with some
+ * rows is gone, the others fail, and the run is over: `has_lost_rows`.
+ *
  * In a club with `is_dense`, pairs are dense and a proximal operator runs. Then members in BSP compare hashes: two that
  * are there at the end had the same matrix at every clock that both have completed. A violation fails the simulation.
  */
@@ -59,6 +62,8 @@ struct guild {
   uint64_t staleness;
   bool is_dense;
   struct factor_prox prox;
+  uint32_t parts; /* member i has part i % parts; 0: all have all */
+  bool has_lost_rows;
   bool has_graph, forwards;
   enum pwi_topology topology;
   uint32_t degree;
@@ -84,6 +89,9 @@ struct guild {
 /* Adds the nodes; `guild` has its fields up to `left` set. */
 void guild_open(struct guild *guild, const struct pwi_cluster_config *config);
 void guild_close(struct guild *guild);
+
+/* The row of the matrix in which a process commits: those of neighbours lie in different parts. */
+static inline uint32_t committer_row(uint32_t process) { return process * 13 % MATRIX_ROWS; }
 
 struct pwi_sender committer_id(const struct committer *committer);
 void committer_flush(struct committer *committer); /* it stands still; sets is_flushed */

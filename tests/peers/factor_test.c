@@ -123,6 +123,48 @@ static void test_two_that_are_lost_at_once_leave_equal_survivors(void **state) {
   }
 }
 
+/* Halves of the rows, each at two members. One is lost, and one comes back with the rows of the other that has them. */
+static void test_parts_of_the_rows_survive_while_one_member_has_them(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    uint32_t lost = (uint32_t)(seed % 4);
+    begin(4, (enum pawl_factor_mode)(seed % 3), seed % 3 == PAWL_FACTOR_SSP ? 2 : 0);
+    guild.parts = 2;
+    start(seed, seed % 2);
+    cluster_run_for(&guild.cluster, 40 * MS);
+    kill_member(lost);
+    cluster_run_for(&guild.cluster, 60 * MS);
+    if (seed % 2) guild.is_late[lost] = false;
+    if (seed % 2) pwi_sim_restart(guild.cluster.sim, guild.committers[lost].client.node);
+    finish(4);
+    assert_false(guild.has_lost_rows);
+  }
+}
+
+static bool has_lost_rows(void *context) {
+  (void)context;
+  return !guild.has_lost_rows;
+}
+
+/* The others are told which rows are gone. */
+static void test_rows_that_the_last_member_took_with_it_are_named(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 6; seed++) {
+    begin(3, (enum pawl_factor_mode)(seed % 3), seed % 3 == PAWL_FACTOR_SSP ? 2 : 0);
+    guild.parts = 2;
+    start(seed, seed % 2);
+    cluster_run_for(&guild.cluster, 40 * MS);
+    kill_member(1);
+    cluster_run_while(&guild.cluster, has_lost_rows, NULL, 10 * PWI_SIM_SECOND);
+    const char *problem = "";
+    for (uint32_t i = 0; i < 3; i += 2)
+      if (guild.committers[i].engine && guild.committers[i].engine->failed)
+        problem = pwi_factor_problem(guild.committers[i].engine);
+    if (!strstr(problem, "no member has rows [12, 24), part 1 of 2")) fail_msg("'%s'", problem);
+    guild_close(&guild);
+  }
+}
+
 static void test_a_member_joins_while_another_is_lost(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= 30; seed++) {
@@ -242,6 +284,8 @@ int main(void) {
       cmocka_unit_test(test_a_member_that_stands_still_holds_up_the_others_by_the_staleness),
       cmocka_unit_test(test_waiting_for_a_slow_member_is_counted),
       cmocka_unit_test(test_two_that_are_lost_at_once_leave_equal_survivors),
+      cmocka_unit_test(test_parts_of_the_rows_survive_while_one_member_has_them),
+      cmocka_unit_test(test_rows_that_the_last_member_took_with_it_are_named),
       cmocka_unit_test(test_a_member_joins_while_another_is_lost),
       cmocka_unit_test(test_a_member_that_has_joined_passes_on_commits_of_the_lost),
       cmocka_unit_test(test_members_that_begin_have_the_matrix_of_the_first),

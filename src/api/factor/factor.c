@@ -69,6 +69,20 @@ static pawl_status check_options(const char *name, const struct pawl_factor_opti
   return PAWL_OK;
 }
 
+static pawl_status check_parts(const char *name, size_t rows, const struct pawl_factor_options *is) {
+  if (is->parts == 0 && is->part == 0) return PAWL_OK;
+  if (is->part >= is->parts || is->parts > rows || is->parts > PAWL_FACTOR_PARTS_MAX)
+    return pwi_error(PAWL_INVALID,
+                     "factors %s: part %" PRIu32 " of %" PRIu32
+                     " parts of %zu rows: parts count from 0, every one has a "
+                     "row, and there are at most %d",
+                     name, is->part, is->parts, rows, PAWL_FACTOR_PARTS_MAX);
+  if (is->prox == PAWL_FACTOR_UNIT_COLUMNS || is->prox == PAWL_FACTOR_TRACE_NORM)
+    return pwi_error(PAWL_UNSUPPORTED, "factors %s: this operator needs the whole matrix, and members have parts of it",
+                     name);
+  return PAWL_OK;
+}
+
 static enum factor_code code_of(enum pawl_factor_narrow narrow, enum pawl_type type) {
   if (narrow == PAWL_FACTOR_F16) return FACTOR_F16;
   if (narrow == PAWL_FACTOR_BF16) return FACTOR_BF16;
@@ -198,10 +212,13 @@ pawl_status pawl_factor_open(struct pawl_peers *peers, const char *name, void *m
   pawl_status status = pwi_take_options("factor", given, &is, sizeof is);
   if (!status) status = check_shape(name, matrix, rows, columns, type);
   if (!status) status = check_options(name, &is);
+  if (!status) status = check_parts(name, rows, &is);
   if (!status) status = take_graph(name, &is, &config);
   if (!status) status = pawl_peers_await(peers, 0, timeout_ns);
   if (status) return status;
   config.shape = (struct factor_shape){rows, columns, type == PAWL_F64, code_of(is.narrow, type)};
+  config.part = is.part;
+  config.parts = is.parts;
   config.mode = is.mode;
   config.staleness = is.staleness;
   config.prox = (struct factor_prox){is.prox, is.weight, is.weight2, is.prox_call, is.context};
@@ -216,6 +233,7 @@ pawl_status pawl_factor_open(struct pawl_peers *peers, const char *name, void *m
   }
   *factor = (struct pawl_factor){.group = (struct pawl_group *)peers, .name = copy, .matrix = matrix};
   factor->batch.shape = config.shape;
+  factor->rows = pwi_factor_rows_of(rows, is.part, is.parts);
   status = open_engine(factor, &config);
   if (status) {
     pwi_factor_free(&factor->owned);
@@ -329,8 +347,8 @@ pawl_status pawl_factor_flush(struct pawl_factor *factor, int64_t timeout_ns, st
 
 /* --- looking -------------------------------------------------------------------------------------------- */
 
-static bool is_finite(const struct factor_shape *shape, const void *matrix) {
-  size_t count = shape->rows * shape->columns;
+static bool is_finite(const struct factor_shape *shape, size_t rows, const void *matrix) {
+  size_t count = rows * shape->columns;
   bool is_so = true;
   for (size_t i = 0; i < count && !shape->is_double; i++) is_so &= isfinite(((const float *)matrix)[i]) != 0;
   for (size_t i = 0; i < count && shape->is_double; i++) is_so &= isfinite(((const double *)matrix)[i]) != 0;
@@ -339,9 +357,9 @@ static bool is_finite(const struct factor_shape *shape, const void *matrix) {
 
 pawl_status pawl_factor_hash(const struct pawl_factor *factor, uint64_t *hash_out) {
   if (!factor || !hash_out) return pwi_error(PAWL_INVALID, "hash of factors: factor or hash_out is NULL");
-  if (!is_finite(&factor->batch.shape, factor->matrix))
+  if (!is_finite(&factor->batch.shape, (size_t)pawl_range_size(factor->rows), factor->matrix))
     return pwi_error(PAWL_DIVERGED, "factors %s: the matrix contains NaN or an infinity", factor->name);
-  *hash_out = pwi_factor_matrix_hash(&factor->batch.shape, factor->matrix);
+  *hash_out = pwi_factor_matrix_hash(&factor->batch.shape, factor->rows, factor->matrix);
   return PAWL_OK;
 }
 

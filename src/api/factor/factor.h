@@ -13,6 +13,7 @@ struct pawl_factor {
   struct pwi_factor *engine;
   char *name;
   void *matrix;
+  struct pawl_range rows; /* of it */
   struct factor_batch batch;
   bool is_committing;     /* a commit has timed out: the batch is borrowed */
   struct pwi_event event; /* the want of the engine has changed, or it is closed */

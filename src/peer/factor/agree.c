@@ -31,7 +31,8 @@ struct factor_line pwi_factor_own_line(const struct factor_origin *origin) {
                               .clock = origin->clock,
                               .final = origin->final,
                               .received = origin->is_heard ? origin->received : FACTOR_NONE,
-                              .applied = origin->applied};
+                              .applied = origin->applied,
+                              .part = origin->part};
 }
 
 /* NULL: no memory. */

@@ -17,6 +17,7 @@ struct commit {
   uint32_t pairs;
   double scale, step;
   pawl_status status;
+  bool is_checked; /* values of rows that are not held are skipped */
 };
 
 struct side {
@@ -74,6 +75,23 @@ static void convert(struct commit *commit, const struct factor_scratch *scratch,
   if (!is_finite && !commit->status) commit->status = PAWL_CORRUPT;
 }
 
+/* Leaves the values of rows that are held, with indices among these. */
+static void keep_held(struct factor_scratch *scratch, struct side *side) {
+  size_t each = pwi_factor_code_size(scratch->shape.code), begin = 0, end = side->count;
+  uint32_t *indices = scratch->indices[0];
+  if (!side->is_sparse) {
+    begin = scratch->first;
+    end = begin + scratch->held;
+  } else {
+    while (begin < end && indices[begin] < scratch->first) begin++;
+    while (end > begin && indices[end - 1] - scratch->first >= scratch->held) end--;
+  }
+  side->count = end - begin;
+  for (size_t i = 0; i < side->count && side->is_sparse; i++)
+    indices[i] = indices[begin + i] - (uint32_t)scratch->first;
+  memmove(scratch->raw, scratch->raw + begin * each, side->count * each);
+}
+
 /* A side of a pair into slot `slot` of the scratch memory. */
 static struct side take_side(struct commit *commit, struct factor_scratch *scratch, unsigned which, size_t slot) {
   const struct factor_shape *shape = &scratch->shape;
@@ -87,6 +105,10 @@ static struct side take_side(struct commit *commit, struct factor_scratch *scrat
   if (commit->status) return (struct side){.is_sparse = true};
   if (side.is_sparse) take_indices(commit, scratch->indices[which], side.count, length);
   take(commit, scratch->raw, side.count * pwi_factor_code_size(shape->code));
+  if (which == 0 && commit->is_checked && scratch->held < shape->rows) {
+    keep_held(scratch, &side);
+    length = scratch->held;
+  }
   convert(commit, scratch, side.count, which == 0 ? commit->scale : 1,
           scratch->values[which] + slot * length * pwi_factor_value_size(shape));
   return side;
@@ -118,7 +140,7 @@ static void rank_one(const struct factor_scratch *scratch, struct side u, struct
 }
 
 static void multiply(const struct factor_scratch *scratch, size_t pairs, void *matrix) {
-  size_t rows = scratch->shape.rows, columns = scratch->shape.columns;
+  size_t rows = scratch->held, columns = scratch->shape.columns;
   const void *u = scratch->values[0], *v = scratch->values[1];
   if (pairs == 0) return;
   if (scratch->multiply)
@@ -131,7 +153,7 @@ static void multiply(const struct factor_scratch *scratch, size_t pairs, void *m
 
 /* Moves a pair that is not dense to the first slot, after the dense ones before it were multiplied. */
 static void move_first(struct factor_scratch *scratch, size_t slot) {
-  const size_t lengths[] = {scratch->shape.rows, scratch->shape.columns};
+  const size_t lengths[] = {scratch->held, scratch->shape.columns};
   for (unsigned which = 0; which < 2; which++) {
     size_t size = lengths[which] * pwi_factor_value_size(&scratch->shape);
     memmove(scratch->values[which], scratch->values[which] + slot * size, size);
@@ -141,6 +163,7 @@ static void move_first(struct factor_scratch *scratch, size_t slot) {
 pawl_status pwi_factor_apply(struct factor_scratch *scratch, const void *bytes, size_t size, void *matrix) {
   struct commit commit = open_commit(&scratch->shape, bytes, size);
   size_t dense = 0;
+  commit.is_checked = true;
   for (uint32_t pair = 0; pair < commit.pairs; pair++) {
     struct side u = take_side(&commit, scratch, 0, dense), v = take_side(&commit, scratch, 1, dense);
     if (commit.status) return commit.status;
@@ -164,7 +187,7 @@ pawl_status pwi_factor_apply(struct factor_scratch *scratch, const void *bytes, 
 pawl_status pwi_factor_scratch_init(struct factor_scratch *scratch, const struct factor_shape *shape) {
   const size_t lengths[] = {shape->rows, shape->columns};
   size_t longest = shape->rows > shape->columns ? shape->rows : shape->columns, bytes;
-  *scratch = (struct factor_scratch){.shape = *shape};
+  *scratch = (struct factor_scratch){.shape = *shape, .held = shape->rows};
   if (longest > FACTOR_COUNT_MAX || !pwi_mul_size(longest, sizeof(double) * FACTOR_BLOCK, &bytes))
     return PAWL_TOO_LARGE;
   scratch->raw = pwi_alloc_zero(longest, sizeof(double));

@@ -12,6 +12,7 @@ struct factor_answer {
   enum factor_need need;
   const struct factor_line *lines;
   uint32_t count;
+  uint32_t part;
 };
 
 struct factor_decision {
@@ -57,7 +58,8 @@ static void add_peer_answer(struct factor_decision *decision, const struct facto
                                                                        .in = message.own,
                                                                        .need = (enum factor_need)message.flags,
                                                                        .lines = lines,
-                                                                       .count = message.lines};
+                                                                       .count = message.lines,
+                                                                       .part = peer->part};
 }
 
 static void add_own_answer(const struct pwi_factor *engine, struct factor_decision *decision) {
@@ -69,7 +71,8 @@ static void add_own_answer(const struct pwi_factor *engine, struct factor_decisi
                                                                        .in = engine->epoch,
                                                                        .need = pwi_factor_need(engine),
                                                                        .lines = decision->copies,
-                                                                       .count = engine->count};
+                                                                       .count = engine->count,
+                                                                       .part = engine->config.part};
 }
 
 static pawl_status collect(const struct pwi_factor *engine, struct factor_decision *decision) {
@@ -171,8 +174,12 @@ static void add_joining(struct factor_decision *decision) {
   for (uint32_t i = 0; i < decision->answer_count; i++) {
     const struct factor_answer *answer = &decision->answers[i];
     if (answer->in.number != 0 || line_of(decision->best, answer->life)) continue;
-    add_line(decision, (struct factor_line){
-                           .id = answer->id, .life = answer->life, .base = base, .clock = base, .final = FACTOR_NONE});
+    add_line(decision, (struct factor_line){.id = answer->id,
+                                            .life = answer->life,
+                                            .base = base,
+                                            .clock = base,
+                                            .final = FACTOR_NONE,
+                                            .part = answer->part});
   }
 }
 
@@ -182,32 +189,31 @@ static int compare_lines(const void *left, const void *right) {
   return a->life < b->life ? -1 : a->life > b->life;
 }
 
-/* A member with the whole matrix; at the begin the first one. */
-static const struct factor_answer *find_donor(const struct factor_decision *decision) {
+/* A member with the whole matrix, or all rows of this part; at the begin the first one. */
+static const struct factor_answer *find_donor(const struct factor_decision *decision, uint32_t part) {
   bool is_begin = decision->best->in.number == 0;
   for (uint32_t i = 0; i < decision->line_count; i++) {
     const struct factor_line *line = &decision->lines[i];
     const struct factor_answer *answer = line->final == FACTOR_NONE ? answer_of(decision, line->life) : NULL;
-    if (answer && (is_begin || answer->need == FACTOR_COMPLETE)) return answer;
+    if (answer && answer->part == part && (is_begin || answer->need == FACTOR_COMPLETE)) return answer;
   }
   return NULL;
 }
 
 /* Its own life: its matrix is that of the donor. */
-static uint64_t donor_for(const struct factor_decision *decision, const struct factor_answer *donor, uint64_t life) {
+static uint64_t donor_for(const struct factor_decision *decision, uint64_t life) {
   const struct factor_answer *answer = answer_of(decision, life);
   bool is_begin = decision->best->in.number == 0;
   if (!answer || answer->need == FACTOR_COMPLETE) return 0;
+  const struct factor_answer *donor = find_donor(decision, answer->part);
   if (!donor) return FACTOR_NONE;
   return is_begin && answer->hash == donor->hash ? life : donor->life;
 }
 
 static void begin(struct pwi_factor *engine, struct factor_decision *decision) {
-  const struct factor_answer *donor = find_donor(decision);
-  for (struct factor_peer *peer = engine->peers; peer; peer = peer->next)
-    peer->donor = donor_for(decision, donor, peer->life);
+  for (struct factor_peer *peer = engine->peers; peer; peer = peer->next) peer->donor = donor_for(decision, peer->life);
   pwi_factor_enter(engine, engine->promised, decision->lines, decision->line_count,
-                   donor_for(decision, donor, engine->config.life));
+                   donor_for(decision, engine->config.life));
   for (struct factor_peer *peer = engine->peers; peer && !engine->failed; peer = peer->next)
     if (peer->is_linked && pwi_factor_origin(engine, peer->life)) pwi_factor_say_go(engine, peer);
 }

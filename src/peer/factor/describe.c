@@ -23,9 +23,11 @@
   X(graph, "graph")                                                                                                    \
   X(degree, "degree of the graph")                                                                                     \
   X(seed, "seed of the graph")                                                                                         \
-  X(forwards, "forwarding")
+  X(forwards, "forwarding")                                                                                            \
+  X(parts, "parts of the rows")
 
-#define FORMAT 1
+#define FORMAT 2
+#define PART_AT (16 + 8 * FIELDS) /* u32, which differs between members */
 
 enum {
 #define PWI_FACTOR_FIELD(name, text) FIELD_##name,
@@ -40,7 +42,7 @@ static const char *const names[] = {
 #undef PWI_FACTOR_FIELD
 };
 
-static_assert(16 + 8 * FIELDS <= FACTOR_DESCRIPTION_SIZE, "a description is too long");
+static_assert(PART_AT + 4 <= FACTOR_DESCRIPTION_SIZE, "a description is too long");
 
 /* A file is named by what it contains: its path may differ. */
 static uint64_t graph_of(const struct pwi_factor_config *config) {
@@ -66,14 +68,18 @@ void pwi_factor_describe(const struct pwi_factor_config *config, unsigned char b
       [FIELD_degree] = config->degree,
       [FIELD_seed] = config->is_complete ? 0 : config->seed,
       [FIELD_forwards] = config->forwards,
+      [FIELD_parts] = config->parts,
   };
   memset(bytes, 0, FACTOR_DESCRIPTION_SIZE);
   pwi_put_u64(bytes, config->life);
   pwi_put_u64(bytes + 8, FORMAT);
   for (size_t i = 0; i < FIELDS; i++) pwi_put_u64(bytes + 16 + 8 * i, fields[i]);
+  pwi_put_u32(bytes + PART_AT, config->part);
 }
 
 uint64_t pwi_factor_life_in(const unsigned char *description) { return pwi_get_u64(description); }
+
+uint32_t pwi_factor_part_in(const unsigned char *description) { return pwi_get_u32(description + PART_AT); }
 
 bool pwi_factor_fits(const struct pwi_factor *engine, uint64_t peer, const unsigned char *theirs, size_t size,
                      char problem[PWI_FACTOR_PROBLEM_MAX]) {
@@ -94,5 +100,8 @@ bool pwi_factor_fits(const struct pwi_factor *engine, uint64_t peer, const unsig
                names[i], its, mine);
     return false;
   }
-  return true;
+  uint32_t part = pwi_factor_part_in(theirs), parts = engine->config.parts;
+  if (parts == 0 ? part == 0 : part < parts) return true;
+  snprintf(problem, PWI_FACTOR_PROBLEM_MAX, "node %" PRIu64 " has part %" PRIu32 " of %" PRIu32, peer, part, parts);
+  return false;
 }

@@ -135,8 +135,12 @@ static pawl_status make_origins(struct pwi_factor *engine, const struct factor_l
   for (uint32_t i = 0; i < count; i++) {
     const struct factor_line *line = &lines[i];
     struct factor_origin *before = pwi_factor_origin(engine, line->life);
-    origins[i] = (struct factor_origin){
-        .id = line->id, .life = line->life, .base = line->base, .clock = line->clock, .final = line->final};
+    origins[i] = (struct factor_origin){.id = line->id,
+                                        .life = line->life,
+                                        .base = line->base,
+                                        .clock = line->clock,
+                                        .final = line->final,
+                                        .part = line->part};
     take_over(&origins[i], before, !engine->config.is_complete && !engine->config.forwards);
     if (before) before->first = NULL;
     if (line->life == engine->config.life) engine->self = i;
@@ -181,6 +185,19 @@ static pawl_status reset_peers(struct pwi_factor *engine) {
   return PAWL_OK;
 }
 
+static bool has_part(const struct pwi_factor *engine, uint32_t part) {
+  for (uint32_t i = 0; i < engine->count; i++)
+    if (pwi_factor_is_live(&engine->origins[i]) && engine->origins[i].part == part) return true;
+  return false;
+}
+
+/* With more parts than members the search ends early. */
+static void look_at_parts(struct pwi_factor *engine) {
+  uint32_t part = 0;
+  while (part < engine->config.parts && has_part(engine, part)) part++;
+  engine->lost_part = part < engine->config.parts ? part : UINT32_MAX;
+}
+
 static void begin_model(struct pwi_factor *engine, uint64_t donor) {
   struct factor_origin *self = &engine->origins[engine->self];
   if (pwi_factor_need(engine) == FACTOR_COMPLETE) return;
@@ -191,7 +208,7 @@ static void begin_model(struct pwi_factor *engine, uint64_t donor) {
   engine->has_head = false;
   engine->model_got = 0;
   if (donor == FACTOR_NONE)
-    pwi_factor_fail(engine, PAWL_NODE_GONE, "every member that had the whole matrix is gone");
+    pwi_factor_fail(engine, PAWL_NODE_GONE, "every member that had the whole matrix, or these rows of it, is gone");
   else if (engine->donor == 0)
     engine->need = FACTOR_COMPLETE;
   else
@@ -213,6 +230,7 @@ void pwi_factor_enter(struct pwi_factor *engine, struct factor_epoch epoch, cons
   engine->own_id = pwi_channel_self(engine->channel).id;
   engine->counts.agreements++;
   for (uint32_t i = 0; i < count; i++) look_at_graph(engine, &engine->origins[i]);
+  look_at_parts(engine);
   begin_model(engine, donor);
   settle_gone(engine);
   for (struct factor_peer *peer = engine->peers; peer; peer = peer->next)

@@ -151,6 +151,7 @@ static void linked(void *self, struct pwi_sender sender, const void *description
     peer->has_said = peer->has_status = peer->is_reader = false;
   }
   peer->life = life;
+  peer->part = pwi_factor_part_in(description);
   if (pwi_factor_meet(engine, peer)) pwi_factor_fail(engine, PAWL_NO_MEMORY, "no memory for node %" PRIu64, sender.id);
   if (engine->has_said_bye) pwi_factor_say(engine, peer, FACTOR_BYE, &none);
   (void)pwi_factor_offer(engine, peer);

@@ -47,8 +47,12 @@ void pwi_factor_say(struct pwi_factor *engine, struct factor_peer *peer, enum fa
 
 static int64_t now(const struct pwi_factor *engine) { return pwi_net_now(engine->config.net); }
 
-uint64_t pwi_factor_matrix_hash(const struct factor_shape *shape, const void *matrix) {
-  return pwi_hash(matrix, shape->rows * shape->columns * pwi_factor_value_size(shape), 0);
+uint64_t pwi_factor_matrix_hash(const struct factor_shape *shape, struct pawl_range rows, const void *matrix) {
+  size_t width = shape->columns * pwi_factor_value_size(shape);
+  uint64_t sum = 0;
+  for (uint64_t row = rows.begin; row < rows.end; row++)
+    sum += pwi_hash((const char *)matrix + (size_t)(row - rows.begin) * width, width, row);
+  return sum;
 }
 
 /* --- phases --------------------------------------------------------------------------------------------- */
@@ -74,8 +78,22 @@ static void go_outside(struct pwi_factor *engine) {
   engine->is_outside = engine->is_work_due = true;
 }
 
+/* Rows that the last member took with it cannot be computed again: nobody goes on with a matrix that lacks some. A flush
+ * and the end still deliver what was committed. */
+static bool lacks_rows(struct pwi_factor *engine) {
+  struct pawl_range rows = pwi_factor_rows_of(engine->shape.rows, engine->lost_part, engine->config.parts);
+  if (engine->lost_part == UINT32_MAX) return false;
+  pwi_factor_fail(engine, PAWL_NODE_GONE,
+                  "no member has rows [%" PRIu64 ", %" PRIu64 "), part %" PRIu32 " of %" PRIu32
+                  ": the last one that had them is gone",
+                  rows.begin, rows.end, engine->lost_part, engine->config.parts);
+  return true;
+}
+
 static bool admit(struct pwi_factor *engine) {
-  if (!pwi_factor_is_ready(engine) || !pwi_factor_has_room(engine)) return false;
+  if (!pwi_factor_is_ready(engine)) return false;
+  if (lacks_rows(engine)) return true;
+  if (!pwi_factor_has_room(engine)) return false;
   pawl_status status = pwi_factor_take_slot(engine, engine->staged_size, &engine->staging);
   if (status) {
     pwi_factor_fail(engine, status, "no memory for a commit of %zu bytes", engine->staged_size);
@@ -88,6 +106,7 @@ static bool admit(struct pwi_factor *engine) {
 
 static bool open_step(struct pwi_factor *engine) {
   if (!pwi_factor_is_ready(engine)) return false;
+  if (engine->is_opening && lacks_rows(engine)) return true;
   enter_phase(engine, FACTOR_WAIT);
   return true;
 }
@@ -287,17 +306,18 @@ pawl_status pwi_factor_end(struct pwi_factor *engine, struct pawl_factor_report 
 static pawl_status make_memory(struct pwi_factor *engine) {
   const struct factor_shape *shape = &engine->shape;
   struct factor_slot *slot;
-  size_t values;
-  if (!pwi_mul_size(shape->rows, shape->columns, &values) ||
+  size_t values, held = (size_t)pawl_range_size(engine->rows);
+  if (!pwi_mul_size(held, shape->columns, &values) ||
       !pwi_mul_size(values, pwi_factor_value_size(shape), &engine->bytes))
     return PAWL_OVERFLOW;
   pawl_status status = pwi_factor_scratch_init(&engine->scratch, shape);
+  engine->scratch.first = (size_t)engine->rows.begin;
+  engine->scratch.held = held;
   engine->scratch.multiply = engine->config.multiply;
   engine->scratch.context = engine->config.multiply_context;
   engine->piece = status ? NULL : pwi_alloc(FACTOR_PIECE_SIZE);
   if (!status && !engine->piece) status = PAWL_NO_MEMORY;
-  if (!status)
-    status = pwi_factor_prox_memory(engine->config.prox.kind, shape->rows, shape->columns, &engine->prox_memory);
+  if (!status) status = pwi_factor_prox_memory(engine->config.prox.kind, held, shape->columns, &engine->prox_memory);
   if (!status) status = pwi_factor_take_slot(engine, 1, &slot);
   if (!status) slot->is_used = false;
   return status;
@@ -319,13 +339,15 @@ pawl_status pwi_factor_create(const struct pwi_factor_config *config, struct pwi
   engine->config = *config;
   if (!config->log) engine->config.log = config->peers->config.log;
   engine->shape = config->shape;
+  engine->rows = pwi_factor_rows_of(config->shape.rows, config->part, config->parts);
+  engine->lost_part = UINT32_MAX;
   engine->end = &engine->first;
   engine->need = FACTOR_INITIAL;
   pwi_put_u32(engine->empty + 4, (uint32_t)config->shape.code);
   engine->config.name = pwi_copy_string(config->name);
   pawl_status status = engine->config.name ? make_memory(engine) : PAWL_NO_MEMORY;
   if (!status) {
-    engine->initial_hash = pwi_factor_matrix_hash(&engine->shape, config->matrix);
+    engine->initial_hash = pwi_factor_matrix_hash(&engine->shape, engine->rows, config->matrix);
     status = open_channel(engine);
   }
   if (status) {

@@ -33,6 +33,7 @@ struct pwi_factor_config {
   uint64_t life;    /* differs from that of every other engine, and above those that this node had before; not 0 */
   void *matrix;     /* rows x columns values, row by row; borrowed */
   struct factor_shape shape;
+  uint32_t part, parts; /* it has the rows of this part only (pwi_factor_rows_of); parts 0: all */
   enum pawl_factor_mode mode;
   uint64_t staleness; /* SSP; 0 in the other modes */
   struct factor_prox prox;
@@ -95,7 +96,14 @@ void pwi_factor_look(struct pwi_factor *engine, int64_t now);
 /* After `closed`, or when the peers are destroyed; regions are closed only in the first case. NULL is allowed. */
 void pwi_factor_destroy(struct pwi_factor *engine);
 
-/* A hash of the matrix, for members that compare theirs. Reads it outside of the actor. */
-uint64_t pwi_factor_matrix_hash(const struct factor_shape *shape, const void *matrix);
+/* The rows of a part: parts differ by one row at most. */
+static inline struct pawl_range pwi_factor_rows_of(size_t rows, uint32_t part, uint32_t parts) {
+  return parts == 0 ? pawl_range_of(0, rows)
+                    : pawl_range_of((uint64_t)rows * part / parts, (uint64_t)rows * (part + 1) / parts);
+}
+
+/* A hash of these rows of the matrix, for members that compare theirs. Reads them outside of the actor. The hashes of all
+ * parts of a matrix add up to that of the whole. */
+uint64_t pwi_factor_matrix_hash(const struct factor_shape *shape, struct pawl_range rows, const void *matrix);
 
 #endif

@@ -62,8 +62,9 @@ struct factor_entry {
 
 struct factor_origin {
   uint64_t id, life, base, clock, final; /* as struct factor_line */
-  bool is_heard;                         /* this member applies its commits */
-  bool is_waited;                        /* this member waits for its pace */
+  uint32_t part;
+  bool is_heard;  /* this member applies its commits */
+  bool is_waited; /* this member waits for its pace */
   uint64_t received, applied;
   struct factor_entry *first; /* by number */
   uint64_t asked;             /* sender id of the member that was asked for missing commits; 0: none */
@@ -82,6 +83,7 @@ struct factor_peer {
   struct pwi_sender sender;
   bool is_linked;
   uint64_t life;      /* of its engine, as of the last link; 0: never linked */
+  uint32_t part;      /* that this life has */
   uint64_t gone_life; /* the life that has closed */
   bool is_bad;        /* its parameters differ: it is ignored */
 
@@ -133,10 +135,11 @@ enum factor_phase {
 struct pwi_factor {
   struct pwi_factor_config config;
   struct factor_shape shape;
+  struct pawl_range rows; /* of the matrix here */
   struct factor_scratch scratch;
   double *prox_memory;
   struct pwi_channel *channel;
-  size_t bytes; /* of the matrix */
+  size_t bytes; /* of the matrix here */
   uint64_t initial_hash;
 
   struct factor_peer *peers;
@@ -155,7 +158,8 @@ struct pwi_factor {
   uint32_t count, self;
   struct pwi_graph *graph; /* of the living origins; NULL: complete */
   uint32_t *nodes;         /* of each origin in the graph; UINT32_MAX: it is gone */
-  uint32_t *parents; /* forward: who passes on commits of node o to node i, at o * nodes + i; NULL: everyone itself */
+  uint32_t *parents;  /* forward: who passes on commits of node o to node i, at o * nodes + i; NULL: everyone itself */
+  uint32_t lost_part; /* no member of the epoch has its rows; UINT32_MAX: none */
   enum factor_need need;
   uint64_t donor; /* life; 0: none */
   bool has_head;  /* of the matrix */
@@ -259,9 +263,10 @@ uint64_t pwi_factor_hash_of(const unsigned char *bytes, size_t size); /* of memo
 void pwi_factor_drop_log(struct pwi_factor *engine);
 
 /* describe.c */
-#define FACTOR_DESCRIPTION_SIZE 128
+#define FACTOR_DESCRIPTION_SIZE 160
 void pwi_factor_describe(const struct pwi_factor_config *config, unsigned char bytes[FACTOR_DESCRIPTION_SIZE]);
 uint64_t pwi_factor_life_in(const unsigned char *description);
+uint32_t pwi_factor_part_in(const unsigned char *description);
 bool pwi_factor_fits(const struct pwi_factor *engine, uint64_t peer, const unsigned char *theirs, size_t size,
                      char problem[PWI_FACTOR_PROBLEM_MAX]);
 

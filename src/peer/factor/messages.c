@@ -25,6 +25,7 @@ static void write_line(struct pwi_writer *writer, const struct factor_line *line
   pwi_write_u64(writer, line->final);
   pwi_write_u64(writer, line->received);
   pwi_write_u64(writer, line->applied);
+  pwi_write_u32(writer, line->part);
 }
 
 void pwi_factor_message_encode(const struct factor_message *message, const struct factor_line *lines,
@@ -50,7 +51,8 @@ struct factor_line pwi_factor_line(const struct factor_message *message, uint32_
                               .clock = pwi_get_u64(at + 24),
                               .final = pwi_get_u64(at + 32),
                               .received = pwi_get_u64(at + 40),
-                              .applied = pwi_get_u64(at + 48)};
+                              .applied = pwi_get_u64(at + 48),
+                              .part = pwi_get_u32(at + 56)};
 }
 
 #define NUMBER_MAX (UINT64_C(1) << 62) /* so that numbers can be added up */

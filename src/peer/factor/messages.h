@@ -78,9 +78,10 @@ struct factor_line {
   uint64_t clock;             /* its commits when the epoch was agreed on */
   uint64_t final;             /* the number of its last commit; FACTOR_NONE: it lives */
   uint64_t received, applied; /* by the sender of STATE */
+  uint32_t part;              /* of the rows that it has */
 };
 
-#define FACTOR_LINE_SIZE 56
+#define FACTOR_LINE_SIZE 60
 #define FACTOR_HAS_SIZE 16 /* in HAVE and MODEL */
 
 /* Every message has the same fields; those that a kind does not need are 0. */

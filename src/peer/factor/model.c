@@ -75,6 +75,7 @@ static void hear_values(struct pwi_factor *engine, struct factor_peer *donor, co
 
 static void hear_ask(struct pwi_factor *engine, struct factor_peer *peer, const struct factor_message *message) {
   if (pwi_factor_compare(message->epoch, engine->epoch) != 0 || !pwi_factor_is_ready(engine) || !peer->has) return;
+  if (peer->part != engine->config.part) return; /* it has other rows */
   peer->must_model = true;
   peer->has_head = false;
   peer->model_at = 0;

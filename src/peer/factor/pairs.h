@@ -77,9 +77,11 @@ size_t pwi_factor_vector_bytes(const struct factor_shape *shape, size_t length, 
 typedef void factor_multiply(void *context, size_t rows, size_t columns, size_t pairs, const void *u, const void *v,
                              void *matrix);
 
-/* Memory for applying commits of one shape. */
+/* Memory for applying commits of one shape. The matrix may have some rows of the shape only: `held` of them, from `first`
+ * on. Commits are checked as a whole, and change only these. */
 struct factor_scratch {
   struct factor_shape shape;
+  size_t first, held;        /* pwi_factor_scratch_init: all */
   factor_multiply *multiply; /* NULL: pwi_factor_multiply */
   void *context;
   unsigned char *raw;       /* a vector as it was sent */

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/random.h"
+#include "peer/factor/factor.h"
 #include "peer/factor/multiply.h"
 #include "peer/factor/values.h"
 
@@ -172,6 +173,38 @@ static void test_a_program_can_multiply_dense_pairs_itself(void **state) {
   close_scene();
 }
 
+/* Dense and sparse pairs, of any rows; and the hashes of the parts add up. */
+static void check_part(uint32_t part, uint32_t parts, uint64_t *hash) {
+  struct pawl_range rows = pwi_factor_rows_of(ROWS, part, parts);
+  struct factor_scratch scratch;
+  double wide[ROWS * COLUMNS] = {0}, step;
+  float narrow[ROWS * COLUMNS] = {0};
+  size_t each = pwi_factor_value_size(&scene.shape), row = COLUMNS * each, held = (size_t)pawl_range_size(rows);
+  void *some = scene.shape.is_double ? (void *)wide : narrow;
+  assert_int_equal(pwi_factor_scratch_init(&scratch, &scene.shape), PAWL_OK);
+  scratch.first = (size_t)rows.begin;
+  scratch.held = held;
+  assert_int_equal(pwi_factor_check(&scratch, scene.batch.bytes, scene.batch.size, &step), PAWL_OK);
+  assert_int_equal(pwi_factor_apply(&scratch, scene.batch.bytes, scene.batch.size, some), PAWL_OK);
+  assert_memory_equal(some, (char *)matrix() + rows.begin * row, held * row);
+  for (size_t i = held * COLUMNS; i < ROWS * COLUMNS; i++) assert_true(wide[i] == 0 && narrow[i] == 0);
+  *hash += pwi_factor_matrix_hash(&scene.shape, rows, some);
+  pwi_factor_scratch_fini(&scratch);
+}
+
+static void test_a_part_of_the_rows_changes_as_in_the_whole(void **state) {
+  (void)state;
+  for (uint32_t parts = 1; parts <= ROWS; parts += 1 + parts / 3) {
+    uint64_t sum = 0;
+    open_scene(parts % 2, parts % 2 ? FACTOR_F64 : FACTOR_F32, parts);
+    add_drawn(150, 0.5);
+    apply_batch(0.5);
+    for (uint32_t part = 0; part < parts; part++) check_part(part, parts, &sum);
+    assert_true(sum == pwi_factor_matrix_hash(&scene.shape, pwi_factor_rows_of(ROWS, 0, 0), matrix()));
+    close_scene();
+  }
+}
+
 static void test_a_vector_takes_its_shorter_form(void **state) {
   (void)state;
   open_scene(false, FACTOR_F32, 3);
@@ -279,6 +312,7 @@ int main(void) {
       cmocka_unit_test(test_commits_change_the_matrix_bit_by_bit_as_pair_after_pair),
       cmocka_unit_test(test_vector_instructions_do_not_change_a_bit),
       cmocka_unit_test(test_a_program_can_multiply_dense_pairs_itself),
+      cmocka_unit_test(test_a_part_of_the_rows_changes_as_in_the_whole),
       cmocka_unit_test(test_a_vector_takes_its_shorter_form),
       cmocka_unit_test(test_pairs_that_do_not_fit_are_refused_with_a_reason),
       cmocka_unit_test(test_damaged_commits_never_reach_beyond_the_matrix),

@@ -86,8 +86,8 @@ static pawl_status apply_entry(struct pwi_factor *engine, const struct factor_en
 
 static pawl_status run_prox(struct pwi_factor *engine, double step) {
   const struct factor_shape *shape = &engine->shape;
-  pawl_status status = pwi_factor_prox(&engine->config.prox, shape->rows, shape->columns, shape->is_double, step,
-                                       engine->prox_memory, engine->config.matrix);
+  pawl_status status = pwi_factor_prox(&engine->config.prox, engine->scratch.held, shape->columns, shape->is_double,
+                                       step, engine->prox_memory, engine->config.matrix);
   if (status) snprintf(engine->problem, sizeof engine->problem, "the proximal operator has failed");
   return status;
 }
