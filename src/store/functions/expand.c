@@ -40,6 +40,6 @@ void pwi_function_expand(const struct pawl_server_function *function, const stru
     expand_u64(call);
     break;
   default:
-    assert(!"a type without operands");
+    assert(false && "a type without operands");
   }
 }
