@@ -7,7 +7,7 @@
 #include "sfb.h"
 
 #define WORKERS 12
-#define ROUNDS 512
+#define ROUNDS 128
 #define ROUNDING 1e-12 /* of the mean of equal matrices */
 
 static void print(const struct pwi_sfb_plan *plan, const char *mode, const struct pwi_sfb_outcome *outcome) {

@@ -82,11 +82,11 @@ static void close_scene(struct scene *is) {
 static void print(const struct pwi_sfb_plan *plan, const struct scene *is, const double rates[WAYS]) {
   if (plan->json)
     pwi_cli_print_json(plan->command,
-                       json_pack("{s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "bench", "sfb", "figure", "rate",
-                                 "rows", (json_int_t)is->rows, "columns", (json_int_t)is->columns, "pairs",
-                                 (json_int_t)is->pairs, "gflops", rates[OWN], "gflops_avx2", rates[PLAINER],
-                                 "gflops_openblas", rates[BLAS], "of_openblas", rates[OWN] / rates[BLAS],
-                                 "of_openblas_avx2", rates[PLAINER] / rates[BLAS]));
+                       json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f}", "bench", "sfb", "figure",
+                                 "rate", "openblas", openblas_get_corename(), "rows", (json_int_t)is->rows, "columns",
+                                 (json_int_t)is->columns, "pairs", (json_int_t)is->pairs, "gflops", rates[OWN],
+                                 "gflops_avx2", rates[PLAINER], "gflops_openblas", rates[BLAS], "of_openblas",
+                                 rates[OWN] / rates[BLAS], "of_openblas_avx2", rates[PLAINER] / rates[BLAS]));
   else
     printf("%6zu %8zu %6zu %10.1f %10.1f %10.2f %13.1f %10.2f\n", is->rows, is->columns, is->pairs, rates[BLAS],
            rates[OWN], rates[OWN] / rates[BLAS], rates[PLAINER], rates[PLAINER] / rates[BLAS]);
@@ -99,8 +99,10 @@ int pwi_sfb_rate(const struct pwi_sfb_plan *plan) {
   static const char *const sets[PWI_FACTOR_SETS] = {"none", "AVX2 and FMA", "AVX-512"};
   if (!plan->json) {
     pwi_bench_print_machine();
-    printf("vector instructions: %s; floats, GFlop/s of processor time, medians of %u\n\n", sets[pwi_factor_set()],
-           plan->repeats);
+    printf(
+        "vector instructions: %s; OpenBLAS has taken its loops for %s; floats, GFlop/s of processor time, medians of "
+        "%u\n\n",
+        sets[pwi_factor_set()], openblas_get_corename(), plan->repeats);
     printf("  rows  columns  pairs   OpenBLAS   factors  to OpenBLAS  without AVX-512  to OpenBLAS\n");
   }
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {

@@ -1,5 +1,5 @@
 /* Commits applied to a matrix. A vector is copied once, from where the commit lies, which may be the memory of another
- * process. Dense pairs are collected and multiplied FACTOR_BLOCK at a time; all others change the matrix one by one. */
+ * process. Dense pairs are collected and multiplied by blocks; all others change the matrix one by one. */
 #include <math.h>
 #include <string.h>
 
@@ -168,7 +168,7 @@ pawl_status pwi_factor_apply(struct factor_scratch *scratch, const void *bytes, 
     struct side u = take_side(&commit, scratch, 0, dense), v = take_side(&commit, scratch, 1, dense);
     if (commit.status) return commit.status;
     if (!u.is_sparse && !v.is_sparse) {
-      if (++dense < FACTOR_BLOCK) continue;
+      if (++dense < scratch->block) continue;
       multiply(scratch, dense, matrix);
       dense = 0;
       continue;
@@ -187,14 +187,15 @@ pawl_status pwi_factor_apply(struct factor_scratch *scratch, const void *bytes, 
 pawl_status pwi_factor_scratch_init(struct factor_scratch *scratch, const struct factor_shape *shape) {
   const size_t lengths[] = {shape->rows, shape->columns};
   size_t longest = shape->rows > shape->columns ? shape->rows : shape->columns, bytes;
-  *scratch = (struct factor_scratch){.shape = *shape, .held = shape->rows};
-  if (longest > FACTOR_COUNT_MAX || !pwi_mul_size(longest, sizeof(double) * FACTOR_BLOCK, &bytes))
+  *scratch = (struct factor_scratch){.shape = *shape, .held = shape->rows, .block = FACTOR_BLOCK};
+  if (longest > FACTOR_COUNT_MAX || !pwi_mul_size(longest, sizeof(double) * FACTOR_BLOCK_MOST, &bytes))
     return PAWL_TOO_LARGE;
+  if (2 * bytes <= FACTOR_BLOCK_BYTES) scratch->block = FACTOR_BLOCK_MOST;
   scratch->raw = pwi_alloc_zero(longest, sizeof(double));
   bool is_full = scratch->raw != NULL;
   for (unsigned which = 0; which < 2; which++) {
     scratch->indices[which] = pwi_alloc_zero(lengths[which], sizeof(uint32_t));
-    scratch->values[which] = pwi_alloc_zero(lengths[which] * FACTOR_BLOCK, pwi_factor_value_size(shape));
+    scratch->values[which] = pwi_alloc_zero(lengths[which] * scratch->block, pwi_factor_value_size(shape));
     is_full = is_full && scratch->indices[which] && scratch->values[which];
   }
   if (is_full) return PAWL_OK;

@@ -8,8 +8,8 @@
 #include <immintrin.h>
 #endif
 
-#define PAIRS 64                         /* that are packed at a time */
-#define PACKED_BYTES ((size_t)128 << 10) /* of columns that are packed at a time */
+#define PAIRS 128                        /* that are packed at a time */
+#define PACKED_BYTES ((size_t)192 << 10) /* of columns that are packed at a time */
 #define FEW 24                           /* rows */
 #if defined(__clang__)
 #define PWI_UNROLL _Pragma("unroll")

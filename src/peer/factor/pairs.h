@@ -23,7 +23,9 @@
 #define FACTOR_HEAD_SIZE 24
 #define FACTOR_SPARSE UINT32_C(0x80000000)
 #define FACTOR_COUNT_MAX UINT32_C(0x7fffffff) /* rows, columns, pairs */
-#define FACTOR_BLOCK 32                       /* dense pairs that are multiplied at a time */
+#define FACTOR_BLOCK 32                       /* dense pairs that are multiplied at a time, */
+#define FACTOR_BLOCK_MOST 128                 /* or so many, */
+#define FACTOR_BLOCK_BYTES ((size_t)8 << 20)  /* if they take no more memory */
 
 /* The codes of values; part of the wire format. */
 enum factor_code { FACTOR_F64 = 0, FACTOR_F32 = 1, FACTOR_F16 = 2, FACTOR_BF16 = 3 };
@@ -84,9 +86,10 @@ struct factor_scratch {
   size_t first, held;        /* pwi_factor_scratch_init: all */
   factor_multiply *multiply; /* NULL: pwi_factor_multiply */
   void *context;
+  size_t block;             /* dense pairs that are multiplied at a time */
   unsigned char *raw;       /* a vector as it was sent */
   uint32_t *indices[2];     /* of u and of v */
-  unsigned char *values[2]; /* FACTOR_BLOCK vectors of each side */
+  unsigned char *values[2]; /* `block` vectors of each side */
 };
 
 PAWL_MUST_USE pawl_status pwi_factor_scratch_init(struct factor_scratch *scratch, const struct factor_shape *shape);
