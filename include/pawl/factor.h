@@ -56,8 +56,8 @@
  * pawl_factor_flush; between them the program reads it, and must not write it. Members keep commits until all others
  * have confirmed them. A member on the same host reads a commit where it is. A member that has 32 + staleness commits, or
  * 64 MB of more than 2 + staleness, that others have not confirmed waits before the next one, also in ASYNC mode. Commits
- * to other hosts are cut into pieces of 64 KB. Besides, the library allocates 32 vectors of each side, and for the trace
- * norm a copy of the matrix in doubles.
+ * to other hosts are cut into pieces of 64 KB. Besides, the library allocates 32 vectors of each side, or 128 if these
+ * take at most 8 MB, and for the trace norm a copy of the matrix in doubles.
  *
  * TIME LIMITS. After PAWL_TIMED_OUT a commit is not over: call pawl_factor_commit again to go on, with any scale and step,
  * which are ignored then. No pairs can be added meanwhile.
@@ -165,8 +165,9 @@ struct pawl_factor_options {
 
   enum pawl_factor_narrow narrow;
 
-  /* A topology as `pawl graph list` prints it. NULL or "complete": every member sends to all. A topology that does not
-   * exist for the number of members gives way to the complete graph. */
+  /* A topology as `pawl graph list` prints it, or the path of a file, which has a slash or a dot, such as one that `pawl graph
+   * optimise --save` writes. NULL or "complete": every member sends to all. A graph that does not exist for the number of
+   * members gives way to the complete one. */
   const char *graph;
   uint32_t degree; /* of a random graph; 0: the default */
   uint64_t seed;   /* of a random graph; default 1 */

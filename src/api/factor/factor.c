@@ -9,6 +9,7 @@
 #include <pawl/peer.h>
 
 #include "api/options.h"
+#include "api/reduce/reduce.h"
 #include "base/memory.h"
 #include "host/clock.h"
 
@@ -89,17 +90,26 @@ static enum factor_code code_of(enum pawl_factor_narrow narrow, enum pawl_type t
   return type == PAWL_F64 && narrow == PAWL_FACTOR_WHOLE ? FACTOR_F64 : FACTOR_F32;
 }
 
-static pawl_status take_graph(const char *name, const struct pawl_factor_options *is,
-                              struct pwi_factor_config *config) {
+/* A name with a slash or a dot is that of a file. */
+static pawl_status take_graph(const char *name, const struct pawl_factor_options *is, struct pwi_factor_config *config,
+                              struct pwi_graph **file_out) {
+  struct pwi_reduce_graph graph;
   config->is_complete = !is->graph || strcmp(is->graph, "complete") == 0;
   config->degree = config->is_complete ? 0 : is->degree;
   config->seed = is->seed;
   config->forwards = is->forward && !config->is_complete;
-  if (config->is_complete || pwi_topology_find(is->graph, &config->topology)) {
-    if (config->is_complete || config->topology != PWI_TOPOLOGY_RACKS) return PAWL_OK;
-    return pwi_error(PAWL_UNSUPPORTED, "factors %s: the graph racks needs racks, which factors do not know", name);
+  *file_out = NULL;
+  if (config->is_complete) return PAWL_OK;
+  if (strpbrk(is->graph, "/.")) {
+    pawl_status status = pwi_reduce_graph_read(is->graph, is->seed, is->degree, 1, &graph, file_out);
+    config->file = status ? NULL : *file_out;
+    return status;
   }
-  return pwi_error(PAWL_INVALID, "factors %s: unknown graph '%s'; 'pawl graph list' lists the graphs", name, is->graph);
+  if (!pwi_topology_find(is->graph, &config->topology))
+    return pwi_error(PAWL_INVALID, "factors %s: unknown graph '%s'; 'pawl graph list' lists the graphs", name,
+                     is->graph);
+  if (config->topology != PWI_TOPOLOGY_RACKS) return PAWL_OK;
+  return pwi_error(PAWL_UNSUPPORTED, "factors %s: the graph racks needs racks, which factors do not know", name);
 }
 
 /* --- waiting -------------------------------------------------------------------------------------------- */
@@ -167,6 +177,7 @@ static pawl_status explain(struct pawl_factor *factor, const char *what, pawl_st
 void pwi_factor_free(struct pwi_owned *owned) {
   struct pawl_factor *factor = (struct pawl_factor *)owned;
   pwi_factor_destroy(factor->engine);
+  pwi_graph_destroy(factor->graph);
   pwi_factor_batch_fini(&factor->batch);
   pwi_free(factor->name);
   pwi_free(factor);
@@ -206,6 +217,7 @@ pawl_status pawl_factor_open(struct pawl_peers *peers, const char *name, void *m
                              struct pawl_factor **factor_out) {
   struct pawl_factor_options is;
   struct pwi_factor_config config = {.matrix = matrix};
+  struct pwi_graph *file = NULL;
   int64_t deadline = pwi_driver_deadline(timeout_ns);
   if (!peers || !name || !factor_out) return pwi_error(PAWL_INVALID, "open factors: peers, name or factor_out is NULL");
   pawl_factor_options_init(&is);
@@ -213,9 +225,12 @@ pawl_status pawl_factor_open(struct pawl_peers *peers, const char *name, void *m
   if (!status) status = check_shape(name, matrix, rows, columns, type);
   if (!status) status = check_options(name, &is);
   if (!status) status = check_parts(name, rows, &is);
-  if (!status) status = take_graph(name, &is, &config);
+  if (!status) status = take_graph(name, &is, &config, &file);
   if (!status) status = pawl_peers_await(peers, 0, timeout_ns);
-  if (status) return status;
+  if (status) {
+    pwi_graph_destroy(file);
+    return status;
+  }
   config.shape = (struct factor_shape){rows, columns, type == PAWL_F64, code_of(is.narrow, type)};
   config.part = is.part;
   config.parts = is.parts;
@@ -229,9 +244,10 @@ pawl_status pawl_factor_open(struct pawl_peers *peers, const char *name, void *m
   if (!factor || !copy) {
     pwi_free(factor);
     pwi_free(copy);
+    pwi_graph_destroy(file);
     return pwi_error_status(PAWL_NO_MEMORY, "open factors %s", name);
   }
-  *factor = (struct pawl_factor){.group = (struct pawl_group *)peers, .name = copy, .matrix = matrix};
+  *factor = (struct pawl_factor){.group = (struct pawl_group *)peers, .name = copy, .graph = file, .matrix = matrix};
   factor->batch.shape = config.shape;
   factor->rows = pwi_factor_rows_of(rows, is.part, is.parts);
   status = open_engine(factor, &config);

@@ -11,6 +11,7 @@ struct pawl_factor {
   struct pwi_owned owned; /* must be first */
   struct pawl_group *group;
   struct pwi_factor *engine;
+  struct pwi_graph *graph; /* of a file; NULL: none */
   char *name;
   void *matrix;
   struct pawl_range rows; /* of it */
