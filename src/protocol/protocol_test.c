@@ -154,7 +154,7 @@ static void test_outcomes_come_back_and_others_are_corrupt(void **state) {
   bytes[24] = 1;
   assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
   bytes[24] = 0;
-  bytes[0] = 11;
+  bytes[0] = PWI_CODE_DIRECT + 1;
   assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
   bytes[0] = 1;
   pwi_put_u32(bytes + 4, 1);

@@ -44,6 +44,9 @@ struct relay_sum {
   uint32_t hops; /* the most of any aggregate in it */
 
   int64_t begun, last; /* when the first and the last push came */
+  /* Number of contributors that are expected, and the membership and view for which it was counted; view 0: not yet */
+  size_t expected;
+  uint64_t counted_membership, counted_view;
   bool is_sent;
   bool is_over; /* the task has finished; it waits for its answers to be sent */
   struct pwi_task task;

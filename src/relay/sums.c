@@ -228,18 +228,28 @@ static void send(struct relay_sum *sum) {
 }
 
 /* Members of the group whose pushes pass this relay on the way to the claim. */
-static size_t expected(struct pwi_relay *relay, const struct relay_sum *sum) {
-  const struct pwi_view *view = pwi_client_view(relay->client);
+static size_t count_expected(struct pwi_relay *relay, const struct relay_sum *sum, const struct pwi_view *view) {
   const struct pwi_entry *entry = pwi_catalogue_find(pwi_client_catalogue(relay->client), sum->terms.vector);
   const struct pwi_relays *relays = pwi_client_relays(relay->client);
   struct pwi_client_state state;
-  if (!view || view->arc_count == 0 || !entry) return 0;
+  if (view->arc_count == 0 || !entry) return 0;
   struct pwi_place place = pwi_entry_place(entry);
   size_t arc = pwi_view_arc_of(view, pwi_place_position(&place, sum->terms.claim.begin));
   uint32_t shard = pwi_relays_shard(relays, view, pwi_view_head(view, arc)->node.id);
   pwi_client_state(relay->client, &state);
   return pwi_relays_below(relays, pwi_client_membership(relay->client), (struct pwi_vector_id){sum->terms.other},
                           state.sender, shard);
+}
+
+static size_t expected(struct pwi_relay *relay, struct relay_sum *sum) {
+  const struct pwi_view *view = pwi_client_view(relay->client);
+  uint64_t membership = pwi_client_membership(relay->client)->number;
+  if (!view) return 0;
+  if (sum->counted_view == view->epoch && sum->counted_membership == membership) return sum->expected;
+  sum->expected = count_expected(relay, sum, view);
+  sum->counted_view = view->epoch;
+  sum->counted_membership = membership;
+  return sum->expected;
 }
 
 static int64_t hold_of(const struct pwi_relay *relay) {
@@ -255,7 +265,7 @@ static size_t contributed(const struct pwi_relay *relay, const struct relay_sum 
   return count;
 }
 
-static bool is_due(struct pwi_relay *relay, const struct relay_sum *sum, int64_t now) {
+static bool is_due(struct pwi_relay *relay, struct relay_sum *sum, int64_t now) {
   if (now >= sum->last + hold_of(relay)) return true;
   return contributed(relay, sum) >= expected(relay, sum);
 }
