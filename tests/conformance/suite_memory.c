@@ -13,6 +13,18 @@ static bool fine(pawl_status status) {
 
 static bool is_down(const struct party_link *link) { return !link || link->state == PARTY_DOWN; }
 
+/* Messages that wait while the lane is held. What could not be held is not. */
+static void hold_link(struct scene *scene, struct pair *pair) {
+  struct pwi_net *there = pair->there->net;
+  struct packet small = {.lane = PWI_LANE_DATA, .size = 100}, large = {.lane = PWI_LANE_DATA, .size = 200000};
+  bool is_held = fine(pwi_net_hold(there, pair->theirs->link, true));
+  if (is_held) SCENE_UNTIL(scene, is_down(pair->ours) || pair->ours->is_held);
+  fine(party_send(pair->here, pair->ours, &small));
+  fine(party_send(pair->here, pair->ours, &large));
+  if (!is_held) return;
+  while (pwi_net_hold(there, pair->theirs->link, false) == PAWL_NO_MEMORY) continue; /* only one allocation fails */
+}
+
 /* Send, put and get a little of everything; what is refused is left out. */
 static void use_link(struct scene *scene, struct pair *pair) {
   static uint8_t into[100000];
@@ -40,6 +52,7 @@ static void use_link(struct scene *scene, struct pair *pair) {
     fine(pwi_net_get(here, pair->ours->link, share.remote, 0, into, sizeof into, 0));
     fine(pwi_net_fence(here, pair->ours->link, 0));
   }
+  if (!is_down(pair->ours)) hold_link(scene, pair);
   struct party_stream *in = pair->theirs->in;
   SCENE_UNTIL(scene, is_down(pair->ours) ||
                          (pair->ours->outstanding == 0 && in[0].whole + in[0].broken == pair->ours->sent[0] &&

@@ -181,6 +181,26 @@ static void end_in_mid_head(struct scene *scene) {
 }
 BOTH(half_a_prefix_takes_its_link_down, end_in_mid_head)
 
+static void hold_wrongly(struct scene *scene) {
+  struct raw raw;
+  uint8_t fields[16] = {7};
+  come_up(scene, &raw);
+  raw_frame(&raw, PWI_FRAME_HOLD, fields, 0, NULL, 0);
+  scene_check_refused(scene, &raw, "invalid HOLD frame");
+}
+BOTH(a_hold_of_an_unknown_kind_is_refused, hold_wrongly)
+
+/* Version 1 of the framing has no holds. */
+static void hold_too_early(struct scene *scene) {
+  struct raw raw;
+  scene_attack(scene, &raw);
+  assert_true(raw_come_up_as(&raw, PWI_FRAME_HOLDS - 1));
+  uint8_t fields[16] = {1};
+  raw_frame(&raw, PWI_FRAME_HOLD, fields, 0, NULL, 0);
+  scene_check_refused(scene, &raw, "unexpected kind of frame");
+}
+BOTH(a_hold_on_a_link_of_an_older_version_is_refused, hold_too_early)
+
 static void lose_step(struct scene *scene) {
   struct raw raw;
   uint8_t head[PWI_FRAME_PREFIX + 64] = {0};
@@ -368,6 +388,8 @@ int main(void) {
       cmocka_unit_test(test_lengths_beyond_the_limit_are_refused_before_anything_is_allocated),
       cmocka_unit_test(test_a_frame_that_ends_early_takes_its_link_down),
       cmocka_unit_test(test_half_a_prefix_takes_its_link_down),
+      cmocka_unit_test(test_a_hold_of_an_unknown_kind_is_refused),
+      cmocka_unit_test(test_a_hold_on_a_link_of_an_older_version_is_refused),
       cmocka_unit_test(test_a_damaged_prefix_is_refused),
       cmocka_unit_test(test_a_second_hello_is_refused),
       cmocka_unit_test(test_a_second_offer_of_a_plane_is_refused),

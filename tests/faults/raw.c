@@ -189,12 +189,14 @@ bool raw_next(struct raw *raw, struct pwi_frame *frame_out, uint8_t fields[PWI_F
   return true;
 }
 
-bool raw_come_up(struct raw *raw) {
+bool raw_come_up(struct raw *raw) { return raw_come_up_as(raw, PWI_FRAME_VERSION); }
+
+bool raw_come_up_as(struct raw *raw, uint16_t version) {
   struct pwi_frame frame;
   uint8_t fields[PWI_FRAME_FIELDS_MAX], body[4096];
   uint8_t offer[48] = {0};
   pwi_put_u32(offer, 1);
-  if (!raw_open(raw, PWI_FRAME_VERSION, PWI_FRAME_VERSION)) return false;
+  if (!raw_open(raw, version, version)) return false;
   if (!raw_frame(raw, PWI_FRAME_HELLO, raw->challenge, 3, "raw", 3)) return false;
   if (!raw_next(raw, &frame, fields, body, sizeof body) || frame.kind != PWI_FRAME_HELLO) return false;
   if (!raw_frame(raw, PWI_FRAME_PLANE, offer, 0, NULL, 0)) return false;

@@ -54,5 +54,6 @@ bool raw_next(struct raw *raw, struct pwi_frame *frame_out, uint8_t fields[PWI_F
 
 /* Does everything needed for the node's link_up: opening, hello, an offer without a data plane. */
 bool raw_come_up(struct raw *raw);
+bool raw_come_up_as(struct raw *raw, uint16_t version); /* of the framing */
 
 #endif
