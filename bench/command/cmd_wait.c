@@ -6,9 +6,8 @@
 #include "bench.h"
 #include "wait.h"
 
-enum { LETTER_TAU = 300, LETTER_WORKERS, LETTER_BLOCKS, LETTER_SEED, LETTER_RATE, LETTER_SVG };
+enum { LETTER_TAU = 300, LETTER_WORKERS, LETTER_BLOCKS, LETTER_SEED, LETTER_RATE, LETTER_SVG, LETTER_BY_WORKER };
 
-#define WORKERS_MAX 32
 #define BLOCKS_MAX 256
 #define TAU_MAX 1000000
 #define BLOCK_FEATURES 32
@@ -18,24 +17,33 @@ struct wait_options {
   size_t tau_count;
   struct pwi_wait_shape shape;
   const char *svg;
-  bool json;
+  bool json, by_worker;
 };
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
 static json_t *tau_json(uint64_t tau) {
-  return tau == PWI_WAIT_INFINITE ? json_string("inf") : json_integer((json_int_t)tau);
+  char name[PWI_WAIT_NAME_MAX];
+  pwi_wait_name(tau, name);
+  return tau >= PWI_WAIT_ADAPTIVE ? json_string(name) : json_integer((json_int_t)tau);
+}
+
+static json_t *computed_json(const struct pwi_wait_shape *shape, const struct pwi_wait_figures *figures) {
+  json_t *list = json_array();
+  for (uint32_t i = 0; i < shape->workers; i++) json_array_append_new(list, json_real(figures->computed_s[i]));
+  return list;
 }
 
 static void print_json(const struct pwi_command *command, const struct pwi_wait_shape *shape, uint64_t tau,
                        const struct pwi_wait_figures *figures) {
   json_t *total = figures->is_reached ? json_real(figures->total_s) : json_null();
-  pwi_cli_print_json(
-      command, json_pack("{s:s, s:o, s:f, s:f, s:o, s:I, s:b, s:f, s:i, s:i, s:f, s:f, s:I}", "bench", "wait", "tau",
-                         tau_json(tau), "wait_pct", figures->wait_pct, "compute_s", figures->compute_s, "total_s",
-                         total, "iterations", (json_int_t)figures->iterations, "reached", figures->is_reached,
-                         "objective", figures->objective, "workers", (int)shape->workers, "blocks", (int)shape->blocks,
-                         "block_s", PWI_WAIT_BLOCK_S, "rate", shape->rate, "seed", (json_int_t)shape->seed));
+  pwi_cli_print_json(command, json_pack("{s:s, s:o, s:f, s:f, s:o, s:I, s:b, s:f, s:i, s:i, s:f, s:f, s:I, s:o}",
+                                        "bench", "wait", "tau", tau_json(tau), "wait_pct", figures->wait_pct,
+                                        "compute_s", figures->compute_s, "total_s", total, "iterations",
+                                        (json_int_t)figures->iterations, "reached", figures->is_reached, "objective",
+                                        figures->objective, "workers", (int)shape->workers, "blocks",
+                                        (int)shape->blocks, "block_s", PWI_WAIT_BLOCK_S, "rate", shape->rate, "seed",
+                                        (json_int_t)shape->seed, "computed_s", computed_json(shape, figures)));
 }
 
 static void print_head(const struct pwi_wait_problem *problem) {
@@ -43,14 +51,22 @@ static void print_head(const struct pwi_wait_problem *problem) {
   printf("%" PRIu32 " workers, %" PRIu32 " examples, %" PRIu32 " features in %" PRIu32
          " blocks; virtual time, %g s a block; until the objective is %.2f\n\n",
          shape->workers, shape->examples, shape->features, shape->blocks, PWI_WAIT_BLOCK_S, problem->target);
-  printf("   tau   waiting   computing      total   iterations\n");
+  printf("     tau   waiting   computing      total   iterations\n");
 }
 
 static void print_row(uint64_t tau, const struct pwi_wait_figures *figures) {
-  char name[24] = "inf";
-  if (tau != PWI_WAIT_INFINITE) snprintf(name, sizeof name, "%" PRIu64, tau);
-  printf("%6s  %6.1f %%  %8.1f s %8.1f s   %10" PRIu64 "%s\n", name, figures->wait_pct, figures->compute_s,
-         figures->total_s, figures->iterations, figures->is_reached ? "" : "   the objective was not reached");
+  char name[PWI_WAIT_NAME_MAX], bound[40] = "";
+  pwi_wait_name(tau, name);
+  if (tau == PWI_WAIT_ADAPTIVE) snprintf(bound, sizeof bound, "   the last bound is %" PRIu64, figures->bound);
+  printf("%8s  %6.1f %%  %8.1f s %8.1f s   %10" PRIu64 "%s%s\n", name, figures->wait_pct, figures->compute_s,
+         figures->total_s, figures->iterations, bound, figures->is_reached ? "" : "   the objective was not reached");
+}
+
+/* OSDI'14, figure 10: computing and waiting, worker by worker. */
+static void print_workers(const struct pwi_wait_shape *shape, const struct pwi_wait_figures *figures) {
+  for (uint32_t i = 0; i < shape->workers; i++)
+    printf("          worker %2" PRIu32 ": computing %8.1f s, waiting %8.1f s\n", i, figures->computed_s[i],
+           figures->total_s - figures->computed_s[i]);
 }
 
 /* --- options -------------------------------------------------------------------------------------------- */
@@ -64,7 +80,10 @@ static bool read_taus(const char *text, struct wait_options *options) {
     memcpy(part, text, size);
     part[size] = '\0';
     uint64_t tau = PWI_WAIT_INFINITE;
-    if (strcmp(part, "inf") != 0 && (!pwi_cli_number(part, &tau) || tau > TAU_MAX)) return false;
+    if (strcmp(part, "adaptive") == 0)
+      tau = PWI_WAIT_ADAPTIVE;
+    else if (strcmp(part, "inf") != 0 && (!pwi_cli_number(part, &tau) || tau > TAU_MAX))
+      return false;
     options->taus[options->tau_count++] = tau;
     text += size;
     if (*text == ',' && *++text == '\0') return false;
@@ -78,13 +97,16 @@ static bool read_option(void *context, int letter, const char *value) {
   case LETTER_TAU:
     return read_taus(value, options);
   case LETTER_WORKERS:
-    return pwi_bench_count(value, 1, WORKERS_MAX, &options->shape.workers);
+    return pwi_bench_count(value, 1, PWI_WAIT_WORKERS_MAX, &options->shape.workers);
   case LETTER_BLOCKS:
     return pwi_bench_count(value, 1, BLOCKS_MAX, &options->shape.blocks);
   case LETTER_SEED:
     return pwi_cli_number(value, &options->shape.seed);
   case LETTER_RATE:
     return pwi_bench_positive(value, 2, &options->shape.rate);
+  case LETTER_BY_WORKER:
+    options->by_worker = true;
+    return true;
   case LETTER_SVG:
     options->svg = value;
     return true;
@@ -108,6 +130,7 @@ static int measure(const struct pwi_command *command, const struct wait_options 
       print_json(command, &problem->shape, options->taus[i], &figures[i]);
     else
       print_row(options->taus[i], &figures[i]);
+    if (options->by_worker && !options->json) print_workers(&problem->shape, &figures[i]);
     fflush(stdout);
   }
   if (options->svg && !pwi_wait_draw(options->svg, options->taus, figures, options->tau_count))
@@ -116,7 +139,7 @@ static int measure(const struct pwi_command *command, const struct wait_options 
 }
 
 static int run(const struct pwi_command *command, int argc, char **argv) {
-  struct wait_options options = {.taus = {0, 1, 4, 8, 16, PWI_WAIT_INFINITE}, .tau_count = 6};
+  struct wait_options options = {.taus = {0, 1, 4, 8, 16, PWI_WAIT_INFINITE, PWI_WAIT_ADAPTIVE}, .tau_count = 7};
   struct pwi_wait_problem *problem;
   int exit_code;
   options.shape = (struct pwi_wait_shape){
@@ -131,7 +154,9 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
 }
 
 static const struct pwi_cli_option options[] = {
-    {LETTER_TAU, "tau", "LIST", "delay bounds; inf: unlimited (default: 0,1,4,8,16,inf)"},
+    {LETTER_TAU, "tau", "LIST",
+     "delay bounds; inf: unlimited; adaptive: found on the way, up to 16\n(default: 0,1,4,8,16,inf,adaptive)"},
+    {LETTER_BY_WORKER, "by-worker", NULL, "print computing and waiting of each worker, too"},
     {LETTER_WORKERS, "workers", "N", "workers (default: 4)"},
     {LETTER_BLOCKS, "blocks", "N", "blocks of 32 features (default: 64)"},
     {LETTER_SEED, "seed", "N", "seed of data and delays (default: 1)"},

@@ -25,6 +25,8 @@
 #include "cli/cli.h"
 
 #define PWI_WAIT_INFINITE UINT64_MAX
+#define PWI_WAIT_ADAPTIVE (UINT64_MAX - 1) /* the policy finds the bound: "adaptive 0 16" */
+#define PWI_WAIT_WORKERS_MAX 32
 #define PWI_WAIT_TAUS_MAX 32
 
 /* --- the problem ---------------------------------------------------------------------------------------- */
@@ -68,6 +70,10 @@ void pwi_wait_gradient(const struct pwi_wait_problem *problem, uint32_t worker, 
 void pwi_wait_update(const struct pwi_wait_problem *problem, uint32_t worker, uint32_t block,
                      const double *block_weights, double *weights, double *products);
 
+/* The objective of one share, which is all that a worker knows, from the products of its examples. */
+double pwi_wait_own_objective(const struct pwi_wait_problem *problem, uint32_t worker, const double *weights,
+                              const double *products);
+
 /* The objective over all shares. */
 double pwi_wait_objective(const struct pwi_wait_problem *problem, const double *weights);
 
@@ -80,7 +86,15 @@ struct pwi_wait_figures {
   double total_s;      /* until the target was reached */
   uint64_t iterations; /* of the first worker at that time */
   double objective;    /* at that time */
+  uint64_t bound;      /* of the first worker at that time */
+
+  /* Of each worker until then, by its number: the time in which it computed. */
+  double computed_s[PWI_WAIT_WORKERS_MAX];
 };
+
+/* "8", "inf" or "adaptive". */
+#define PWI_WAIT_NAME_MAX 24
+void pwi_wait_name(uint64_t tau, char name[PWI_WAIT_NAME_MAX]);
 
 #define PWI_WAIT_BLOCK_S 0.1 /* a block time in virtual seconds */
 

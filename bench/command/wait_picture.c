@@ -17,10 +17,17 @@ static double highest(const struct pwi_wait_figures *figures, size_t count) {
   return most > 0 ? most : 1;
 }
 
+void pwi_wait_name(uint64_t tau, char name[PWI_WAIT_NAME_MAX]) {
+  if (tau == PWI_WAIT_INFINITE || tau == PWI_WAIT_ADAPTIVE)
+    snprintf(name, PWI_WAIT_NAME_MAX, "%s", tau == PWI_WAIT_INFINITE ? "inf" : "adaptive");
+  else
+    snprintf(name, PWI_WAIT_NAME_MAX, "%" PRIu64, tau);
+}
+
 static void draw_bar(FILE *file, double x, double scale, uint64_t tau, const struct pwi_wait_figures *figures) {
   double compute = figures->compute_s * scale, wait = (figures->total_s - figures->compute_s) * scale;
-  char name[24] = "inf";
-  if (tau != PWI_WAIT_INFINITE) snprintf(name, sizeof name, "%" PRIu64, tau);
+  char name[PWI_WAIT_NAME_MAX];
+  pwi_wait_name(tau, name);
   fprintf(file, "<rect x=\"%.0f\" y=\"%.1f\" width=\"56\" height=\"%.1f\" fill=\"#4a7ab5\"/>\n", x,
           TOP + HEIGHT - compute, compute);
   fprintf(file, "<rect x=\"%.0f\" y=\"%.1f\" width=\"56\" height=\"%.1f\" fill=\"#d9a441\"/>\n", x,

@@ -149,6 +149,16 @@ void pwi_wait_update(const struct pwi_wait_problem *problem, uint32_t worker, ui
 
 static double loss(double margin) { return margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin; }
 
+double pwi_wait_own_objective(const struct pwi_wait_problem *problem, uint32_t worker, const double *weights,
+                              const double *products) {
+  const struct pwi_wait_shape *shape = &problem->shape;
+  const struct pwi_wait_share *share = &problem->shares[worker];
+  double sum = 0;
+  for (uint32_t f = 0; f < shape->features; f++) sum += shape->l1 / shape->workers * fabs(weights[f]);
+  for (uint32_t i = 0; i < share->examples; i++) sum += loss(share->labels[i] * products[i]);
+  return sum;
+}
+
 double pwi_wait_objective(const struct pwi_wait_problem *problem, const double *weights) {
   const struct pwi_wait_shape *shape = &problem->shape;
   double sum = 0;

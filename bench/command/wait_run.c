@@ -16,6 +16,7 @@
 #define PASSES_MAX 100 /* a run with more passes has not reached its target */
 #define GROUP "bench/.workers"
 #define VECTOR "bench/weights"
+#define ADAPTIVE_MOST 16
 #define COMPUTED 0   /* a timer's cookie; other cookies are iterations whose push is due */
 #define LOOK_EVERY 4 /* iterations between two computations of the objective */
 
@@ -45,6 +46,9 @@ struct hand {
   double *weights, *products;
   bool is_in, wants;
   int64_t computed_ns;
+  int64_t wants_since, takes; /* of the iteration that it computes: when it could have begun, and its length */
+  int64_t waited;
+  double objective; /* of its own share, when the iteration before it ended */
 };
 
 struct run {
@@ -136,6 +140,7 @@ static void push(struct hand *hand, uint64_t iteration) {
 /* The values are those at the beginning of computing; later pulls do not count. */
 static void begin_iteration(struct hand *hand) {
   hand->wants = false;
+  hand->waited = pwi_sim_now(hand->run->cluster.sim) - hand->wants_since;
   pawl_status status = pwi_pace_begin(&hand->pace);
   struct step *step = status ? NULL : make_step(hand, hand->pace.begun);
   if (!step) {
@@ -147,12 +152,24 @@ static void begin_iteration(struct hand *hand) {
   pwi_wait_gradient(hand->run->problem, hand->index, step->block, hand->products, step->pairs);
   int64_t takes = pwi_random_chance(&hand->random, SLOW_CHANCE) ? SLOW_TIMES * BLOCK_NS : BLOCK_NS;
   hand->computed_ns += takes;
+  hand->takes = takes;
   pwi_cluster_timer(&hand->client, takes, COMPUTED);
 }
 
 static void look(struct hand *hand) {
   if (!hand->wants || hand->run->is_over || hand->pace.begun >= hand->run->iterations_max) return;
   if (pwi_pace_ask(&hand->pace).cause == PWI_WAITS_NOT) begin_iteration(hand);
+}
+
+/* An adaptive bound learns from what a worker of a real cluster knows: its own times, and the loss of its own rows. */
+static void end_iteration(struct hand *hand) {
+  double gain = 0;
+  if (hand->run->policy.kind == PWI_POLICY_ADAPTIVE) {
+    double objective = pwi_wait_own_objective(hand->run->problem, hand->index, hand->weights, hand->products);
+    if (hand->pace.begun > 1) gain = hand->objective - objective;
+    hand->objective = objective;
+  }
+  (void)pwi_pace_end(&hand->pace, (double)hand->waited, (double)hand->takes, gain);
 }
 
 static void hand_timer(void *context, uint64_t cookie) {
@@ -162,8 +179,9 @@ static void hand_timer(void *context, uint64_t cookie) {
     return;
   }
   pwi_cluster_timer(&hand->client, NETWORK_NS, hand->pace.begun);
-  (void)pwi_pace_end(&hand->pace, 0, 0, 0);
+  end_iteration(hand);
   hand->wants = true;
+  hand->wants_since = pwi_sim_now(hand->run->cluster.sim);
   look(hand);
 }
 
@@ -269,7 +287,12 @@ static void count(const struct run *run, struct pwi_wait_figures *figures) {
                                        .total_s = total,
                                        .wait_pct = 100 * (1 - computed / workers / total),
                                        .iterations = run->hands[0].pace.finished,
-                                       .objective = run->objective};
+                                       .objective = run->objective,
+                                       .bound = run->hands[0].pace.policy.bound};
+  for (uint32_t i = 0; i < workers && i < PWI_WAIT_WORKERS_MAX; i++) {
+    double own = (double)run->hands[i].computed_ns * 1e-9;
+    figures->computed_s[i] = own < total ? own : total;
+  }
 }
 
 static void release(struct run *run) {
@@ -301,6 +324,8 @@ pawl_status pwi_wait_run(const struct pwi_wait_problem *problem, uint64_t tau, s
   struct run run = {.problem = problem, .iterations_max = (uint64_t)PASSES_MAX * problem->shape.blocks};
   run.policy = tau == PWI_WAIT_INFINITE ? (struct pwi_policy){.kind = PWI_POLICY_EVENTUAL}
                                         : (struct pwi_policy){.kind = PWI_POLICY_BOUNDED, .bound = tau};
+  if (tau == PWI_WAIT_ADAPTIVE)
+    run.policy = (struct pwi_policy){.kind = PWI_POLICY_ADAPTIVE, .least = 0, .most = ADAPTIVE_MOST};
   run.hands = pwi_alloc_zero(problem->shape.workers, sizeof *run.hands);
   run.order = pwi_alloc_zero(problem->shape.blocks, sizeof *run.order);
   pawl_status status = run.hands && run.order ? PAWL_OK : PAWL_NO_MEMORY;
@@ -311,6 +336,7 @@ pawl_status pwi_wait_run(const struct pwi_wait_problem *problem, uint64_t tau, s
   run.began = run.cluster.sim ? pwi_sim_now(run.cluster.sim) : 0;
   for (uint32_t i = 0; i < problem->shape.workers && !status; i++) {
     run.hands[i].wants = true;
+    run.hands[i].wants_since = run.began;
     look(&run.hands[i]);
   }
   if (!status) status = pwi_cluster_run_while(&run.cluster, is_running, &run, 1000000 * PWI_SIM_SECOND);

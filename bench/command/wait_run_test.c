@@ -65,6 +65,25 @@ static void test_with_a_bound_workers_wait_less_and_all_reach_the_target(void **
   pwi_wait_problem_destroy(problem);
 }
 
+/* Nobody tells it the bound, and it may not lose to the worst one. */
+static void test_an_adaptive_bound_waits_less_than_none(void **state) {
+  (void)state;
+  struct pwi_wait_problem *problem = make();
+  struct pwi_wait_figures none, adaptive;
+  char why[256];
+  double computed = 0;
+  assert_int_equal(pwi_wait_run(problem, 0, &none, why, sizeof why), PAWL_OK);
+  assert_int_equal(pwi_wait_run(problem, PWI_WAIT_ADAPTIVE, &adaptive, why, sizeof why), PAWL_OK);
+  assert_true(adaptive.is_reached && adaptive.objective <= problem->target);
+  assert_true(adaptive.wait_pct < none.wait_pct && adaptive.bound <= 16);
+  for (uint32_t i = 0; i < small.workers; i++) {
+    assert_true(adaptive.computed_s[i] > 0 && adaptive.computed_s[i] <= adaptive.total_s);
+    computed += adaptive.computed_s[i] / small.workers;
+  }
+  assert_true(fabs(computed - adaptive.compute_s) < 1e-6);
+  pwi_wait_problem_destroy(problem);
+}
+
 static void test_without_memory_there_is_no_problem_and_no_run(void **state) {
   (void)state;
   uint64_t live = pwi_memory_counts().live;
@@ -96,6 +115,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_the_shares_of_the_gradient_add_up_to_the_slope_of_the_objective),
       cmocka_unit_test(test_with_a_bound_workers_wait_less_and_all_reach_the_target),
+      cmocka_unit_test(test_an_adaptive_bound_waits_less_than_none),
       cmocka_unit_test(test_without_memory_there_is_no_problem_and_no_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

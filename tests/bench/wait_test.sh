@@ -23,10 +23,12 @@ done
 tr -d ' ' <"$folder/one" | grep -q '"tau":"inf"' || fail 'no bound has no name:' "$folder/one"
 grep -q '^<svg' "$folder/a.svg" || fail 'the picture has no beginning:' "$folder/a.svg"
 grep -q '^</svg>' "$folder/a.svg" || fail 'the picture has no end:' "$folder/a.svg"
-measure --tau 2 >"$folder/table"
+measure --tau 2,adaptive --by-worker >"$folder/table"
+grep -q '^adaptive .*the last bound is' "$folder/table" || fail 'the adaptive bound is missing:' "$folder/table"
+[ "$(grep -c 'worker *[01]: computing' "$folder/table")" -eq 4 ] || fail 'a worker is missing:' "$folder/table"
 grep -q 'waiting   computing' "$folder/table" || fail 'there is no table:' "$folder/table"
 
-for bad in '' ',' '1,,2' '1,' -1 many 1e3 0,99999999999; do
+for bad in '' ',' '1,,2' '1,' -1 many 1e3 0,99999999999 adaptive,adapt; do
   code=0
   measure --tau "$bad" >"$folder/out" 2>&1 || code=$?
   [ "$code" -eq 2 ] || fail "--tau '$bad' is taken: exit code $code" "$folder/out"
