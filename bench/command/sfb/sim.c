@@ -332,15 +332,16 @@ static pawl_status carry_out(struct run *run) {
 static void conclude(struct run *run) {
   struct pwi_sfb_outcome *outcome = &run->outcome;
   struct factor_shape shape = run->hands[0].batch.shape;
+  struct pawl_range rows = {0, shape.rows};
   outcome->seconds = (double)(pwi_sim_now(run->cluster.sim) - run->began) * 1e-9;
   outcome->wire_bytes = *pwi_sfb_network_bytes(run->network) - run->wire;
-  outcome->hash = pwi_factor_matrix_hash(&shape, run->hands[0].w);
+  outcome->hash = pwi_factor_matrix_hash(&shape, rows, run->hands[0].w);
   outcome->is_same = true;
   for (uint32_t i = 0; i < run->setup->workers; i++) {
     struct hand *hand = &run->hands[i];
     outcome->compute_s += hand->compute_s / run->setup->workers;
     outcome->commit_bytes += sent_by(hand) - hand->bytes;
-    outcome->is_same &= pwi_factor_matrix_hash(&shape, hand->w) == outcome->hash;
+    outcome->is_same &= pwi_factor_matrix_hash(&shape, rows, hand->w) == outcome->hash;
     if (outcome->is_reached || run->setup->look == 0) continue;
     double objective = pwi_sfb_objective(run->problem, hand->w, hand->u);
     if (i == 0 || objective > outcome->objective) outcome->objective = objective;
