@@ -7,8 +7,8 @@
  * The matrices of the factors are always 0 between commits: what a commit has added is moved to the gradient. The commits of
  * all workers are added in the same order everywhere, so all make the same step, bit by bit, and keep the same momentum.
  *
- * Each round opens factors anew. After workers have come or gone, all take over parameters and momentum from the worker
- * with the lowest node id first: a matrix of both, that differs, becomes that one's.
+ * Each round opens factors anew. It begins with a matrix of parameters and momentum: if those of workers differ, because one
+ * has come or was left behind, all take over those of the worker with the lowest node id, which has been there longest.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -184,7 +184,7 @@ static pawl_status adopt(struct cnn_factors *is, const struct cnn_order *order) 
 static pawl_status open_pieces(struct cnn_factors *is, const struct cnn_order *order, bool *is_late_out) {
   struct pawl_factor_state state;
   char what[32];
-  pawl_status status = order->adopts ? adopt(is, order) : PAWL_OK;
+  pawl_status status = adopt(is, order);
   for (size_t i = 0; i < is->count && !status && !*is_late_out; i++) {
     struct cnn_piece *piece = &is->pieces[i];
     snprintf(what, sizeof what, "gradient%zu", i);

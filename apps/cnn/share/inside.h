@@ -63,7 +63,7 @@ struct cnn_order {
   uint64_t step, count; /* STEPS: the first, and how many. SAVE, LOAD: those that were made */
   uint64_t number;      /* of the peer group that all workers know: reduce begins with at least this one */
   uint64_t serial;      /* of this round: part of the name of a reduce */
-  bool adopts;          /* all but the first worker take over its parameters and momentum */
+  bool adopts;          /* reduce: all but the first worker take over its parameters and momentum */
   uint64_t begin, end;  /* GIVE */
   uint64_t turn;        /* SAVE, LOAD */
 };

@@ -101,14 +101,13 @@ static void plan_part(struct cnn_scheduler *scheduler, uint64_t taken, double se
 static pawl_status meet(struct cnn_scheduler *scheduler) {
   struct cnn_order order = {.what = CNN_MEET};
   struct cnn_reply sum;
-  bool have_same = scheduler->spec.means_gradients || has_factors(scheduler);
   if (has_servers(scheduler)) return PAWL_OK;
   while (scheduler->has_changed) {
     scheduler->has_changed = false;
     pawl_status status = do_round(scheduler, &order, &sum);
     if (status) return status;
     scheduler->number = sum.number;
-    scheduler->adopts = scheduler->run->result.steps > 0 && have_same;
+    scheduler->adopts = scheduler->run->result.steps > 0 && scheduler->spec.means_gradients;
   }
   return PAWL_OK;
 }
