@@ -71,11 +71,13 @@ static void add_member(size_t i) {
       i == 0 ? cluster_vector(&scene.members[0], VECTOR, &adding) : cluster_open_vector(&scene.members[i], VECTOR, 0);
 }
 
-static void add_relay(struct pwi_cluster_client *relay, const char *name) {
-  *relay = (struct pwi_cluster_client){.tree = &flat};
+static void add_relay_of(struct pwi_cluster_client *relay, const char *name, const struct pwi_relay_tree *tree) {
+  *relay = (struct pwi_cluster_client){.tree = tree};
   snprintf(relay->name, sizeof relay->name, "%s", name);
   cluster_client_add(&scene.cluster, relay);
 }
+
+static void add_relay(struct pwi_cluster_client *relay, const char *name) { add_relay_of(relay, name, &flat); }
 
 static void open_scene(uint32_t servers, bool has_relay) {
   struct pwi_cluster_config config = {
@@ -281,7 +283,8 @@ static void test_a_limited_key_cannot_be_a_relay(void **state) {
 /* --- aggregates that a server must not take ------------------------------------------------------------- */
 
 /* An aggregate in the name of the first member, with this proof. Returns the status of its task. */
-static pawl_status act(struct pwi_cluster_client *actor, uint64_t relay, const uint8_t seal[PWI_SEAL_SIZE]) {
+static pawl_status act_after(struct pwi_cluster_client *actor, uint64_t relay, const uint8_t seal[PWI_SEAL_SIZE],
+                             uint32_t hops) {
   struct pwi_flow *flow = cluster_open_vector(actor, VECTOR, 0);
   struct pwi_client_state victim;
   pwi_client_state(scene.members[0].client, &victim);
@@ -290,7 +293,7 @@ static pawl_status act(struct pwi_cluster_client *actor, uint64_t relay, const u
   static struct pwi_task task;
   static struct pwi_relayed relayed;
   struct pwi_writer writer = {0};
-  pwi_contributors_encode(&contributor, 1, 1, &writer);
+  pwi_contributors_encode(&contributor, 1, hops, &writer);
   relayed = (struct pwi_relayed){.kind = PWI_REQUEST_PUSH,
                                  .group = pwi_flow_entry(scene.groups[0])->id,
                                  .tick = scene.tick + 1,
@@ -307,6 +310,10 @@ static pawl_status act(struct pwi_cluster_client *actor, uint64_t relay, const u
   cluster_run_while(&scene.cluster, are_under_way, NULL, 5000 * MS);
   pwi_writer_fini(&writer);
   return task.status;
+}
+
+static pawl_status act(struct pwi_cluster_client *actor, uint64_t relay, const uint8_t seal[PWI_SEAL_SIZE]) {
+  return act_after(actor, relay, seal, 1);
 }
 
 static uint64_t sender_of(const struct pwi_cluster_client *client) {
@@ -341,6 +348,32 @@ static void test_nobody_acts_for_a_sender_that_has_not_proved_itself_to_a_relay(
   pwi_cluster_close(&scene.cluster);
 }
 
+/* Two relays of one rack, of which one sends to the other. It sends what has passed as many relays as none may. */
+static void test_a_relay_notices_that_relays_send_in_a_circle(void **state) {
+  static const struct pwi_relay_tree rack = {.tree = PWI_TREE_RACK, .is_fixed = true};
+  static const uint8_t nothing[PWI_SEAL_SIZE];
+  struct pwi_cluster_client both[2];
+  (void)state;
+  open_scene(1, false);
+  for (size_t i = 0; i < 2; i++) {
+    add_relay_of(&both[i], i == 0 ? "first" : "second", &rack);
+    cluster_wait_joined(&both[i]);
+  }
+  cluster_run_for(&scene.cluster, 500 * MS);
+  const struct pwi_relays *relays = pwi_client_relays(both[0].client);
+  size_t lower = pwi_relays_above(relays, sender_of(&both[0]), 0) == 0 ? 1 : 0;
+  assert_int_equal(pwi_relays_above(relays, sender_of(&both[lower]), 0), sender_of(&both[1 - lower]));
+  struct pwi_relay_figures before, after;
+  assert_int_not_equal(act_after(&both[lower], 1, nothing, 1), PAWL_OK); /* makes the link */
+  cluster_run_for(&scene.cluster, 500 * MS);
+  pwi_relay_figures(both[1 - lower].relay, &before);
+  assert_int_not_equal(act_after(&both[lower], 1, nothing, PWI_RELAY_HOPS_MAX), PAWL_OK);
+  pwi_relay_figures(both[1 - lower].relay, &after);
+  assert_int_equal(after.refused, before.refused + 1);
+  assert_int_equal(after.pushes, before.pushes);
+  pwi_cluster_close(&scene.cluster);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pushes_of_a_tick_become_one_message_for_each_arc),
@@ -352,6 +385,7 @@ int main(void) {
       cmocka_unit_test(test_a_malformed_request_costs_its_link_and_nothing_else),
       cmocka_unit_test(test_nothing_leaks),
       cmocka_unit_test(test_a_limited_key_cannot_be_a_relay),
+      cmocka_unit_test(test_a_relay_notices_that_relays_send_in_a_circle),
       cmocka_unit_test(test_nobody_acts_for_a_sender_that_has_not_proved_itself_to_a_relay),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
