@@ -33,7 +33,7 @@ expect 0 "$pawl" $rows -o alone.model --json
 alone=$(figure objective)
 held=$(figure error)
 for how in '--share factors' '--share matrix' '--share auto' '--share factors --workers 3' '--share matrix --servers 2' \
-  '--share factors --graph ring --forward'; do
+  '--share servers' '--share factors --graph ring --forward'; do
   # shellcheck disable=SC2086
   expect 0 "$pawl" $rows -o shared.model --json --workers 2 $how --log shared.jsonl
   near "$(figure objective)" "$alone"
@@ -109,7 +109,7 @@ refuses() {
   complained "$text"
   [ ! -e no.model ] || fail "'$*' writes a model"
 }
-refuses 2 "invalid value 'reduce' for --share; expected factors, matrix, auto or none" --share reduce
+refuses 2 "invalid value 'reduce' for --share; expected factors, matrix, servers, auto or none" --share reduce
 refuses 2 'several workers have to share the matrix' --workers 2 --share none
 refuses 2 'one process shares nothing' --share none --staleness 1
 refuses 2 '--graph needs --share factors' --workers 2 --share matrix --graph ring

@@ -34,7 +34,7 @@ same() {
 expect 3 "$pawl" $rows -o alone.model --json
 alone=$(figure objective)
 for how in '--share factors' '--share matrix' '--share auto' '--share factors --workers 3' '--share matrix --servers 2' \
-  '--share factors --graph ring --forward'; do
+  '--share servers' '--share factors --graph ring --forward'; do
   # shellcheck disable=SC2086
   expect 3 "$pawl" $rows -o shared.model --json --workers 2 $how --log shared.jsonl
   same "$(figure objective)" "$alone"
@@ -101,7 +101,7 @@ refuses() {
   complained "$text"
   [ ! -e no.model ] || fail "'$*' writes a model"
 }
-refuses 2 "invalid value 'servers' for --share; expected factors, matrix, auto or none" --share servers
+refuses 2 "invalid value 'reduce' for --share; expected factors, matrix, servers, auto or none" --share reduce
 refuses 2 'several workers have to share the matrix' --workers 2 --share none
 refuses 2 '--graph needs --share factors' --workers 2 --share matrix --graph ring
 refuses 2 'everyone sends to everyone, so there is nothing to forward' --workers 2 --share factors --forward
