@@ -184,7 +184,8 @@ static bool copy_refusals(const struct pwi_vector *vector, struct pwi_copying *c
 static bool copy_results(const struct pwi_vector *vector, struct pwi_copying *copying, struct pwi_writer *writer) {
   struct pawl_range keys = pwi_vector_keys(vector, copying->positions);
   size_t count = pwi_results_copy(NULL, &vector->results, keys);
-  if (count == 0 || copying->next > 0) return false;
+  bool is_saved = copying->no_rows; /* a checkpoint: a program that loads it sends no task again */
+  if (count == 0 || copying->next > 0 || is_saved) return false;
   begin_chunk(writer, RESULTS, vector);
   pwi_write_u32(writer, (uint32_t)count);
   pwi_results_copy(writer, &vector->results, keys);

@@ -263,6 +263,26 @@ static void test_results_move_with_their_keys(void **state) {
   stop(&f);
 }
 
+/* Checkpoints have no results: readers of earlier versions would take them for damage. */
+static void test_checkpoints_have_no_results(void **state) {
+  struct fixture f;
+  struct pwi_copying copying;
+  struct pwi_writer writer = {0};
+  bool more = true;
+  (void)state;
+  start(&f);
+  result_of(run(f.shard, run_of(1, "twice", 0, 0, 2)), 2);
+  pwi_copying_init(&copying, WHOLE_RING);
+  copying.no_rows = true;
+  while (more) {
+    pwi_writer_reset(&writer);
+    assert_int_equal(pwi_shard_copy(f.shard, &copying, 4000, &writer, &more), PAWL_OK);
+    if (more) assert_true(writer.data[1] <= 4); /* rows, tasks, ticks, refusals */
+  }
+  pwi_writer_fini(&writer);
+  stop(&f);
+}
+
 /* The results of a retired sender are told to the client that it has become. */
 static void test_results_are_collected(void **state) {
   struct fixture f;
@@ -337,6 +357,7 @@ int main(void) {
       cmocka_unit_test(test_calls_that_make_no_sense_use_up_their_number),
       cmocka_unit_test(test_a_follower_has_rows_and_result),
       cmocka_unit_test(test_results_move_with_their_keys),
+      cmocka_unit_test(test_checkpoints_have_no_results),
       cmocka_unit_test(test_results_are_collected),
       cmocka_unit_test(test_settled_results_are_forgotten),
       cmocka_unit_test(test_without_memory_nothing_has_changed),
