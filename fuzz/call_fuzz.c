@@ -7,7 +7,7 @@
 
 #include "base/cursor.h"
 #include "base/memory.h"
-#include "client/callee.h"
+#include "client/calls/callee.h"
 
 static struct pwi_writer writer;
 static struct pwi_running *waiting[PAWL_GRAPH_CALLS];

@@ -1,6 +1,6 @@
 /* Functions that a session offers to callers, and the threads that run them.
  *
- * The callee (client/callee.h) hands over an invocation inside the gate. It is queued for threads that do
+ * The callee (client/calls/callee.h) hands over an invocation inside the gate. It is queued for threads that do
  * nothing else, so a function may take any time without stopping the net. A thread is added whenever none is
  * idle, up to PAWL_CALL_THREADS; the threads end with the session.
  *

@@ -49,7 +49,7 @@
 #include "net/net.h"
 #include "ring/view.h"
 #include "protocol/call.h"
-#include "client/callee.h"
+#include "client/calls/callee.h"
 #include "protocol/catalogue.h"
 #include "protocol/protocol.h"
 #include "protocol/membership.h"
@@ -388,7 +388,7 @@ PAWL_MUST_USE pawl_status pwi_client_call(struct pwi_client *client, struct pwi_
 /* Call it only after the calling has ended or the client was destroyed. */
 void pwi_calling_fini(struct pwi_calling *calling);
 
-/* Sets the function that runs incoming calls (client/callee.h). It reports results to `*callee_out`, which
+/* Sets the function that runs incoming calls (client/calls/callee.h). It reports results to `*callee_out`, which
  * lives as long as the client. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_client_offer(struct pwi_client *client,
                                            void (*run)(void *context, struct pwi_running *running), void *context,

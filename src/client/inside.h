@@ -6,7 +6,7 @@
 #include "base/pages.h"
 #include "ring/cut.h"
 #include "ring/mix.h"
-#include "client/callee.h"
+#include "client/calls/callee.h"
 #include "client/client.h"
 #include "client/relaying.h"
 #include "peer/peers.h"
@@ -294,7 +294,7 @@ struct client_peer {
   int64_t last_carried;                         /* when the net last finished a message */
   int64_t retry_at, retry_ns;                   /* without a link: when to connect next, and the pause after that */
 
-  /* Calls, in their order (client/call.c). */
+  /* Calls, in their order (client/calls/call.c). */
   struct pwi_call_leg *legs_first, *legs_last;
   size_t legs_under_way, leg_bytes; /* SENT legs and their bytes */
   uint64_t last_call;               /* number of the last call to this peer */
@@ -560,7 +560,7 @@ void pwi_flow_restored(struct pwi_client *client, struct pwi_flow *flow, uint32_
 /* Answered RESTORED. */
 void pwi_part_restored(struct pwi_client *client, struct client_part *part, uint64_t incarnation);
 
-/* client/call.c */
+/* client/calls/call.c */
 bool pwi_client_is_call(const struct pwi_message *message);
 PAWL_MUST_USE pawl_status pwi_client_hear_call(struct pwi_client *client, struct client_link *link, const void *body);
 void pwi_peer_pump_legs(struct pwi_client *client, struct client_peer *peer); /* its link is up */

@@ -4,7 +4,7 @@
 #include "base/testing.h"
 #include "raw.h"
 #include "protocol/call.h"
-#include "client/callee.h"
+#include "client/calls/callee.h"
 #include "protocol/proof.h"
 
 static struct pwi_cluster cluster;

@@ -12,7 +12,7 @@ static void test_both_ranges_of_the_framing_are_logged(void **state) {
   scene_begin(&scene, true, NULL);
   scene_attack(&scene, &raw);
   raw_open(&raw, 7, 9);
-  scene_check_refused(&scene, &raw, "ours=1..1 theirs=7..9");
+  scene_check_refused(&scene, &raw, "ours=1..2 theirs=7..9");
   scene_end(&scene);
 }
 

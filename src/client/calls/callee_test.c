@@ -1,5 +1,5 @@
 /* The callee: which calls run, how often and in which order, and their answers. */
-#include "client/callee.h"
+#include "client/calls/callee.h"
 
 #include "base/cursor.h"
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-/* Calls of named functions: outgoing calls, and the messages of incoming ones (client/callee.h).
+/* Calls of named functions: outgoing calls, and the messages of incoming ones (client/calls/callee.h).
  *
  * A calling has a leg for each node that it calls. The legs to one node are in the list of that peer, in the
  * order of calls. They use the same link as requests, on the link lane. A leg gets a number when it is first

@@ -1,4 +1,4 @@
-#include "client/callee.h"
+#include "client/calls/callee.h"
 
 #include <assert.h>
 #include <stdlib.h>
