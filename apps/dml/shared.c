@@ -117,11 +117,14 @@ static pawl_status count(void *context, const struct dml_pairs *pairs, double st
   struct matrix_sample *sample = context;
   (void)step;
   sample->pairs += pairs->count;
-  for (size_t i = 0; i < pairs->count; i++)
+  for (size_t i = 0; i < pairs->count; i++) {
+    uint64_t u = count_nonzeros(pairs->u + i * pairs->rank, pairs->rank);
+    uint64_t v = count_nonzeros(pairs->v + i * pairs->features, pairs->features);
+    sample->u_nonzeros += u;
+    sample->v_nonzeros += v;
     sample->pair_bytes +=
-        matrix_vector_bytes(&sample->shape, pairs->rank, count_nonzeros(pairs->u + i * pairs->rank, pairs->rank)) +
-        matrix_vector_bytes(&sample->shape, pairs->features,
-                            count_nonzeros(pairs->v + i * pairs->features, pairs->features));
+        matrix_vector_bytes(&sample->shape, pairs->rank, u) + matrix_vector_bytes(&sample->shape, pairs->features, v);
+  }
   return PAWL_OK;
 }
 

@@ -149,6 +149,8 @@ static pawl_status count(void *context, const struct sparse_pairs *pairs, double
     uint64_t row = count_nonzeros(pairs->x + i * pairs->features, pairs->features);
     if (code == 0) continue; /* it is not sent */
     sample->pairs++;
+    sample->u_nonzeros += code;
+    sample->v_nonzeros += row + code;
     sample->pair_bytes += matrix_vector_bytes(&sample->shape, pairs->atoms, code) +
                           matrix_vector_bytes(&sample->shape, pairs->features + pairs->atoms, row + code);
   }
