@@ -103,6 +103,7 @@ bool pwi_session_option(struct pwi_session_choice *choice, const struct pwi_comm
 static int explain_open(const struct pwi_command *command, const struct pawl_session_options *options,
                         pawl_status status) {
   const char *address = options->address;
+  if (!address && status != PAWL_TIMED_OUT) return pwi_session_failure(command, status); /* a temporary cluster */
   switch (status) {
   case PAWL_LINK_REFUSED:
   case PAWL_LINK_UNREACHABLE:
@@ -131,7 +132,8 @@ static int explain_open(const struct pwi_command *command, const struct pawl_ses
                            "start it with the newest log of this cluster",
                            address);
   case PAWL_TIMED_OUT:
-    if (options->peers_only) return pwi_cli_failure(command, "%s; wait longer with --timeout", pawl_error_text());
+    if (!address || options->peers_only)
+      return pwi_cli_failure(command, "%s; wait longer with --timeout", pawl_error_text());
     return pwi_cli_failure(
         command, "%s; wait longer with --timeout, or add a server with 'pawl server --join %s' if there is none",
         pawl_error_text(), pwi_role_short(address));
