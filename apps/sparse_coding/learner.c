@@ -20,7 +20,7 @@ struct sparse_hand {
 
 /* --- pairs ------------------------------------------------------------------------------------------------ */
 
-/* A target (pairs.h) that hands the pairs to the share. What is kept of the sums is in the factor. */
+/* A target (pairs.h) that hands the pairs to the share. The factor has the share of the sums that is kept. */
 static pawl_status apply(void *context, const struct sparse_pairs *pairs, double keep) {
   struct sparse_hand *hand = context;
   size_t features = pairs->features, atoms = pairs->atoms;

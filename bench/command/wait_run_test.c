@@ -65,7 +65,7 @@ static void test_with_a_bound_workers_wait_less_and_all_reach_the_target(void **
   pwi_wait_problem_destroy(problem);
 }
 
-/* Nobody tells it the bound, and it may not lose to the worst one. */
+/* The policy is not told the bound, and may not lose to the worst one. */
 static void test_an_adaptive_bound_waits_less_than_none(void **state) {
   (void)state;
   struct pwi_wait_problem *problem = make();

@@ -63,7 +63,7 @@ pawl_status cnn_state_write(const struct cnn_run *run, const struct cnn_share_sp
 
 /* --- reading ---------------------------------------------------------------------------------------------- */
 
-/* What comes from an epoch is used by the epoch that is under way, or by the summary. */
+/* The epoch that is under way, or the summary, uses the figures that are read. */
 static bool take(struct cnn_run *run, json_t *object, struct apps_reduce_saved *saved) {
   json_t *step, *loss, *wrong, *done, *test_error, *last, *reduce;
   struct cnn_tally epoch;

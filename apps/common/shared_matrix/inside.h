@@ -21,7 +21,7 @@
 
 enum matrix_do {
   MATRIX_MEET = 1,  /* reply with the number of the peer group */
-  MATRIX_TAKE = 2,  /* bytes of the matrix, or of what goes with it */
+  MATRIX_TAKE = 2,  /* bytes of the matrix, or of its extra values */
   MATRIX_STEPS = 3, /* make steps */
   MATRIX_GIVE = 4,  /* the worker with this node id reports bytes of its matrix */
   MATRIX_CLEAR = 5, /* the matrix becomes 0 */

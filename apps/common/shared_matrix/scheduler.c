@@ -171,7 +171,7 @@ static pawl_status create_vector(struct matrix_scheduler *scheduler) {
              : PAWL_OK;
 }
 
-/* The end of the piece that begins here: one of the matrix, or of what goes with it. */
+/* The end of the piece that begins here: one of the matrix, or of its extra values. */
 static uint64_t piece_end(uint64_t matrix, uint64_t all, uint64_t begin) {
   uint64_t part = begin < matrix ? matrix : all;
   return part - begin < MATRIX_GIVEN ? part : begin + MATRIX_GIVEN;
@@ -206,7 +206,7 @@ static pawl_status clear(struct matrix_scheduler *scheduler) {
 }
 
 /* All workers should begin a serial with the same members. Each tells which number of the group it knows, and waits for the
- * highest of them before it opens factors. What was handed out before a worker came is handed out again. */
+ * highest of them before it opens factors. The matrix is handed out again if a worker has come since. */
 static pawl_status meet(struct matrix_scheduler *scheduler) {
   struct matrix_tally tally;
   pawl_status status = PAWL_OK;

@@ -3,7 +3,7 @@
  * M + scale * sum of u v' over the pairs of all workers.
  *
  * A matrix that shrinks in every step, as a penalty makes it, has a factor: it is factor * M. The factor depends on the
- * number of the step only, so all workers have the same, and nobody sends it.
+ * number of the step only, so all workers have the same, and none sends it.
  */
 #ifndef SHARED_MATRIX_SHARE_H
 #define SHARED_MATRIX_SHARE_H

@@ -183,7 +183,7 @@ static void test_staleness_loses_no_pair(void **state) {
   check_sums((struct variant){.staleness = PAWL_MATRIX_ASYNC, .is_double = true, .is_sparse = true});
 }
 
-/* Nobody waits for the worker whose numbers are not finite, and the scheduler learns of the step. */
+/* No worker waits for the one whose numbers are not finite, and the scheduler learns of the step. */
 static void check_divergence(struct variant is) {
   struct scene *scene = apps_alloc(sizeof *scene);
   uint64_t made = 0;

@@ -7,7 +7,7 @@
  * A worker may also send its pairs, and leave the sum to the servers: see pairs.c.
  *
  * Without staleness the pushes of a step are added up and applied as one (pawl_group_push), and the next step begins behind
- * it. With staleness s the policy "ssp s" lets a worker begin; asynchronous workers wait for nobody.
+ * it. With staleness s the policy "ssp s" lets a worker begin; asynchronous workers do not wait.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -84,7 +84,7 @@ static uint64_t state_size(const struct matrix_hand *hand) {
   return matrix_bytes(&hand->spec.shape) + hand->share.place.extra_size;
 }
 
-/* Copies bytes [begin, end) of the matrix, and of what goes with it behind it. */
+/* Copies bytes [begin, end) of the matrix, with its extra values behind it. */
 static void copy_state(const struct matrix_hand *hand, uint64_t begin, uint64_t end, char *to, const char *from) {
   const struct matrix_place *place = &hand->share.place;
   uint64_t matrix = matrix_bytes(&hand->spec.shape), split = begin > matrix ? begin : end < matrix ? end : matrix;
