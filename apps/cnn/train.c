@@ -46,6 +46,8 @@ static void test_model(struct cnn_run *run) {
   run->progress.test_error = (double)score.wrong / (double)score.images;
 }
 
+static pawl_status keep(struct cnn_run *run) { return run->way->keep ? run->way->keep(run) : PAWL_OK; }
+
 static pawl_status take_steps(struct cnn_run *run, uint64_t step, uint64_t most, uint64_t *taken_out) {
   struct cnn_tally tally = {0};
   pawl_status status = run->way->take(run, step, most, taken_out, &tally);
@@ -57,7 +59,7 @@ static pawl_status take_steps(struct cnn_run *run, uint64_t step, uint64_t most,
   run->all.done += tally.done;
   run->progress.rate = cnn_plan_sgd(&run->plan, run->result.steps - 1).rate;
   report(run, false);
-  return run->way->keep ? run->way->keep(run) : PAWL_OK;
+  return keep(run);
 }
 
 static pawl_status run_epoch(struct cnn_run *run) {
@@ -79,8 +81,9 @@ static pawl_status run_epoch(struct cnn_run *run) {
   }
   test_model(run);
   run->result.epochs++;
+  bool was_stopping = run->is_stopping;
   report(run, true);
-  return PAWL_OK;
+  return was_stopping ? PAWL_OK : keep(run); /* the caller may have asked to stop just now */
 }
 
 /* Whether the finished net is no better than guessing: it went astray, or the images do not tell the classes apart. The

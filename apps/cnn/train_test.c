@@ -6,6 +6,7 @@
 #include "apps/cnn/feed.h"
 #include "apps/cnn/guess.h"
 #include "apps/cnn/images_test.h"
+#include "apps/cnn/run.h"
 #include "base/memory.h"
 
 enum { TRAIN = 240, TEST = 100, SIZE = 16, CLASSES = 4 };
@@ -168,7 +169,8 @@ static void test_pixels_are_scaled_to_mean_0_and_deviation_1(void **state) {
 
 struct watch {
   uint64_t steps, epochs, done;
-  uint64_t stop_after; /* steps; 0: never */
+  uint64_t stop_after, stop_after_epochs; /* steps, epochs; 0: never */
+  uint64_t kept, kept_at_the_end;         /* the last step, and how often because the run ends */
   double rate;
 };
 
@@ -193,7 +195,8 @@ static void watch_progress(void *context, const struct pawl_cnn_progress *is) {
 
 static bool watch_stopping(void *context) {
   const struct watch *watch = context;
-  return watch->stop_after && watch->steps >= watch->stop_after;
+  return (watch->stop_after && watch->steps >= watch->stop_after) ||
+         (watch->stop_after_epochs && watch->epochs >= watch->stop_after_epochs);
 }
 
 static void test_progress_is_reported_after_each_step_and_epoch(void **state) {
@@ -353,6 +356,40 @@ static void test_without_memory_nothing_is_left_behind(void **state) {
   pawl_images_destroy(images);
 }
 
+/* --- what a way keeps ------------------------------------------------------------------------------------ */
+
+static pawl_status keep_step(struct cnn_run *run) {
+  struct watch *watch = run->is.context;
+  watch->kept = run->result.steps;
+  watch->kept_at_the_end += run->is_stopping;
+  return PAWL_OK;
+}
+
+static void test_a_run_that_is_stopped_keeps_its_last_step_once(void **state) {
+  (void)state;
+  struct pawl_images *images = make_images(1, TRAIN, SIZE, CLASSES);
+  static const struct watch stops[] = {
+      {.rate = 1, .stop_after = 4}, {.rate = 1, .stop_after = 15}, {.rate = 1, .stop_after_epochs = 1}};
+  for (size_t i = 0; i < sizeof stops / sizeof *stops; i++) {
+    struct cnn_way way = cnn_alone;
+    struct outcome outcome = {.model = NULL};
+    struct cnn_run run = {.way = &way, .images = images, .test = images, .error = outcome.error};
+    struct watch watch = stops[i];
+    struct pawl_cnn_options options = options_of("lenet");
+    way.keep = keep_step;
+    options.progress = watch_progress;
+    options.stopping = watch_stopping;
+    options.context = &watch;
+    assert_int_equal(cnn_run_train(&run, &options, &outcome.model, &outcome.result), PAWL_OK);
+    assert_string_equal(outcome.result.why, "interrupted");
+    assert_int_equal(outcome.result.steps, watch.stop_after ? watch.stop_after : 15);
+    assert_int_equal(watch.kept, outcome.result.steps);
+    assert_int_equal(watch.kept_at_the_end, 1);
+    pawl_cnn_model_destroy(outcome.model);
+  }
+  pawl_images_destroy(images);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lenet_learns_where_the_bar_is),
@@ -361,6 +398,7 @@ int main(void) {
       cmocka_unit_test(test_a_batch_may_be_larger_than_all_images),
       cmocka_unit_test(test_pixels_are_scaled_to_mean_0_and_deviation_1),
       cmocka_unit_test(test_progress_is_reported_after_each_step_and_epoch),
+      cmocka_unit_test(test_a_run_that_is_stopped_keeps_its_last_step_once),
       cmocka_unit_test(test_a_rate_that_is_too_high_diverges_with_a_clear_status),
       cmocka_unit_test(test_a_net_that_is_no_better_than_guessing_says_so),
       cmocka_unit_test(test_images_of_one_label_are_refused),
