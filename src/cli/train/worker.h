@@ -10,8 +10,10 @@ struct pwi_worker {
   struct pwi_session_choice choice;
   const char *job, *listen;
   int64_t wait_ns;   /* time limit for the job to begin */
+  int64_t stay_ns;   /* for it to begin again after its scheduler was lost; 0: do not wait */
   uint64_t ready_fd; /* UINT64_MAX: none */
   uint64_t parent;   /* 0: none */
+  bool is_orphan;    /* private: its scheduler was lost */
   char address[PWI_SESSION_LISTEN_MAX];
 };
 
