@@ -43,27 +43,36 @@ static void test_a_killed_leader_is_replaced_and_no_push_is_lost_or_doubled(void
   worker_check(scene);
 }
 
+/* Stops the leader until another one leads. Returns whether that one still leads when the old one has seen it, and nobody
+ * has written a record: on a machine that is short of time the new leader itself may have something to decide. */
+static bool stop_leader(struct scene *scene, int number, size_t *old_out, size_t *next_out, uint64_t *term_out) {
+  uint64_t before, now;
+  char name[32];
+  size_t old = *old_out = scene_leader(scene, &before);
+  assert_int_equal(kill(pwi_child_pid(scene->managers[old]), SIGSTOP), 0);
+  worker_await(scene, 20);
+  scene_await_other_leader(scene, before, next_out);
+  snprintf(name, sizeof name, "work/by_the_new_one%d", number);
+  scene_create_vector(scene, name);
+  (void)scene_leader(scene, term_out);
+  uint64_t records = etcd_count(scene, PREFIX "/log/", PREFIX "/log0");
+  assert_int_equal(kill(pwi_child_pid(scene->managers[old]), SIGCONT), 0);
+  scene_await_words(scene->managers[old], "manager.steps_down");
+  worker_await(scene, 500);
+  return scene_leader(scene, &now) == *next_out && now == *term_out &&
+         etcd_count(scene, PREFIX "/log/", PREFIX "/log0") == records;
+}
+
 static void test_a_leader_that_was_stopped_and_replaced_changes_nothing(void **state) {
   struct scene *scene = *state;
-  uint64_t term, now;
-  size_t next;
+  uint64_t term;
+  size_t old, next;
   scene_start_all(scene);
-  size_t leader = scene_leader(scene, &term);
-  assert_int_equal(kill(pwi_child_pid(scene->managers[leader]), SIGSTOP), 0);
-  worker_await(scene, 20);
+  for (int number = 1; !stop_leader(scene, number, &old, &next, &term); number++)
+    if (number == 10) fail_msg("a leader that was stopped writes records");
+  scene_kill(&scene->managers[next]); /* and the old one can be the next */
   scene_await_other_leader(scene, term, &next);
-  scene_create_vector(scene, "work/by_the_new_one");
-  uint64_t records = etcd_count(scene, PREFIX "/log/", PREFIX "/log0");
-  assert_int_equal(kill(pwi_child_pid(scene->managers[leader]), SIGCONT), 0);
-  scene_await_words(scene->managers[leader], "manager.steps_down");
-  worker_await(scene, 500);
-  size_t who = scene_leader(scene, &now);
-  if (who == next) { /* on a machine that is short of time it may be another already */
-    assert_int_equal(etcd_count(scene, PREFIX "/log/", PREFIX "/log0"), records);
-    scene_kill(&scene->managers[next]); /* and the old one can be the next */
-    scene_await_other_leader(scene, now, &next);
-    assert_int_equal(next, leader);
-  }
+  assert_int_equal(next, old);
   scene_create_vector(scene, "work/by_the_old_one");
   worker_check(scene);
 }

@@ -85,8 +85,16 @@ static inline void start_hands(struct hands *hands, work_function *work, struct 
 }
 
 static inline void join_hands(struct hands *hands) {
-  for (uint32_t i = 0; i < hands->count; i++) pthread_join(hands->each[i].thread, NULL);
+  for (uint32_t i = 0; i < hands->count; i++) {
+    pthread_join(hands->each[i].thread, NULL);
+    if (*hands->each[i].error) print_message("worker %u of %s: %s\n", i, hands->job, hands->each[i].error);
+  }
 }
+
+/* Of bytes in a step, against the model of the costs. */
+static inline bool is_near(double sent, double wanted) { return fabs(sent - wanted) < 0.1 * wanted; }
+
+#define TRIES 4 /* on a machine that is short of time a link may break, and what was under way is sent again */
 
 /* --- tests of both ways ----------------------------------------------------------------------------------- */
 
