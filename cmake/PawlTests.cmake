@@ -144,7 +144,7 @@ foreach(source ${app_test_sources}) # apps/linear/model/model_test.c becomes `ap
   target_link_libraries(test.${name} PRIVATE pawl_apps)
 endforeach()
 file(GLOB bench_tests CONFIGURE_DEPENDS bench/command/*_test.c bench/command/asap/*_test.c
-  bench/command/lapser/*_test.c) # bench/command/wait_run_test.c becomes `bench.wait_run`
+  bench/command/lapser/*_test.c) # bench/command/x_test.c becomes `bench.x`
 foreach(source ${bench_tests})
   pawl_add_test(${source} ${PROJECT_SOURCE_DIR}/bench/command bench.)
   pawl_test_name(${source} ${PROJECT_SOURCE_DIR}/bench/command name)

@@ -42,9 +42,13 @@ static const struct pwi_command command_demo = {
     .run = run_demo,
 };
 
-static const struct pwi_command *const children[] = {
-    &command_demo,          &pwi_command_sim_faults, &pwi_command_sim_explore,
-    &pwi_command_sim_mlnet, &pwi_command_sim_scale,  NULL};
+static const struct pwi_command *const children[] = {&command_demo,
+                                                     &pwi_command_sim_faults,
+                                                     &pwi_command_sim_explore,
+                                                     &pwi_command_sim_mlnet,
+                                                     &pwi_command_sim_osdi,
+                                                     &pwi_command_sim_scale,
+                                                     NULL};
 
 const struct pwi_command pwi_command_sim = {
     .name = "sim",

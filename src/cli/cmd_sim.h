@@ -5,6 +5,6 @@
 #include "cli/cli.h"
 
 extern const struct pwi_command pwi_command_sim_faults, pwi_command_sim_explore, pwi_command_sim_mlnet,
-    pwi_command_sim_scale;
+    pwi_command_sim_osdi, pwi_command_sim_scale;
 
 #endif

@@ -116,11 +116,13 @@ explains checkpoint 'pawl checkpoint list' 'pawl checkpoint verify' 'pawl checkp
 explains 'checkpoint list' --json DIR/NAME
 explains 'checkpoint verify' --json DIR/NAME
 explains 'checkpoint export' --format --json FILE
-explains sim 'pawl sim demo' 'pawl sim faults' 'pawl sim explore' 'pawl sim mlnet' 'pawl sim scale'
+explains sim 'pawl sim demo' 'pawl sim faults' 'pawl sim explore' 'pawl sim mlnet' 'pawl sim osdi' 'pawl sim scale'
 explains 'sim demo' --seed --bug --json
 explains 'sim faults' --seeds --seed --replicas --managers --jobs --bug --json
 explains 'sim mlnet' --figure --svg --json --workers --servers --models --rounds --interval --bytes --calibrate --aggregation \
   --ports --rate --over --tier --ecmp --incast --loss --grain --seed
+explains 'sim osdi' --figure --svg --json --seed --tau --by-worker --workers --blocks --rate --machines --link --users --tokens \
+  --words --row-bytes --sampling --servers --pair-bits --items --gap --seconds
 explains 'sim scale' --nodes --servers --limit --json
 explains 'sim explore' --scenario --servers --replicas --clients --pushes --crash --reset --early --merge --states --replay --bug --json
 

@@ -1,10 +1,10 @@
-/* The numbers of `pawl-bench wait`: gradients against differences, products against sums, and the effect
+/* The numbers of figures 10 and 13 of OSDI'14: gradients against differences, products against sums, and the effect
  * of the bound. */
 #include <math.h>
 
 #include "base/memory.h"
 #include "base/testing.h"
-#include "wait.h"
+#include "cli/osdi/wait.h"
 
 static const struct pwi_wait_shape small = {
     .workers = 3, .blocks = 8, .features = 64, .examples = 600, .per_example = 8, .l1 = 1, .rate = 0.6, .seed = 5};
@@ -84,6 +84,21 @@ static void test_an_adaptive_bound_waits_less_than_none(void **state) {
   pwi_wait_problem_destroy(problem);
 }
 
+/* System A solves the same problem: it ends at the objective that steps block by block reach. */
+static void test_lbfgs_reaches_the_target_and_waits_less_than_blocks_without_delay(void **state) {
+  (void)state;
+  struct pwi_wait_problem *problem = make();
+  struct pwi_wait_figures alone, blocks;
+  char why[256];
+  assert_int_equal(pwi_wait_lbfgs(problem, &alone), PAWL_OK);
+  assert_int_equal(pwi_wait_run(problem, 0, &blocks, why, sizeof why), PAWL_OK);
+  assert_true(alone.is_reached && alone.objective <= problem->target);
+  assert_true(alone.objective > problem->target / 1.01); /* no objective is far below that of the reference */
+  assert_true(alone.iterations > 5 && alone.iterations < 200);
+  assert_true(alone.wait_pct > 0 && alone.wait_pct < blocks.wait_pct);
+  pwi_wait_problem_destroy(problem);
+}
+
 static void test_without_memory_there_is_no_problem_and_no_run(void **state) {
   (void)state;
   uint64_t live = pwi_memory_counts().live;
@@ -107,6 +122,15 @@ static void test_without_memory_there_is_no_problem_and_no_run(void **state) {
     assert_true(pwi_memory_fail_cancel());
     assert_int_equal(pwi_memory_counts().live, with_it);
   }
+  has_failed = true;
+  for (uint64_t n = 0; has_failed; n++) {
+    struct pwi_wait_figures figures;
+    pwi_memory_fail_after(n);
+    pawl_status status = pwi_wait_lbfgs(problem, &figures);
+    has_failed = pwi_memory_fail_cancel();
+    assert_true(!status || status == PAWL_NO_MEMORY);
+    assert_int_equal(pwi_memory_counts().live, with_it);
+  }
   pwi_wait_problem_destroy(problem);
   assert_int_equal(pwi_memory_counts().live, live);
 }
@@ -116,6 +140,7 @@ int main(void) {
       cmocka_unit_test(test_the_shares_of_the_gradient_add_up_to_the_slope_of_the_objective),
       cmocka_unit_test(test_with_a_bound_workers_wait_less_and_all_reach_the_target),
       cmocka_unit_test(test_an_adaptive_bound_waits_less_than_none),
+      cmocka_unit_test(test_lbfgs_reaches_the_target_and_waits_less_than_blocks_without_delay),
       cmocka_unit_test(test_without_memory_there_is_no_problem_and_no_run),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,8 @@
-/* The picture of `pawl-bench wait`: one bar for each tau, computing below and waiting above (OSDI'14,
- * figure 10). */
+/* Bars of computing, with waiting on top, for each tau or system (OSDI'14, figures 10 and 13). */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "wait.h"
+#include "cli/osdi/wait.h"
 
 #define WIDTH 90 /* of a bar with its margin */
 #define HEIGHT 300
@@ -24,10 +23,8 @@ void pwi_wait_name(uint64_t tau, char name[PWI_WAIT_NAME_MAX]) {
     snprintf(name, PWI_WAIT_NAME_MAX, "%" PRIu64, tau);
 }
 
-static void draw_bar(FILE *file, double x, double scale, uint64_t tau, const struct pwi_wait_figures *figures) {
+static void draw_bar(FILE *file, double x, double scale, const char *name, const struct pwi_wait_figures *figures) {
   double compute = figures->compute_s * scale, wait = (figures->total_s - figures->compute_s) * scale;
-  char name[PWI_WAIT_NAME_MAX];
-  pwi_wait_name(tau, name);
   fprintf(file, "<rect x=\"%.0f\" y=\"%.1f\" width=\"56\" height=\"%.1f\" fill=\"#4a7ab5\"/>\n", x,
           TOP + HEIGHT - compute, compute);
   fprintf(file, "<rect x=\"%.0f\" y=\"%.1f\" width=\"56\" height=\"%.1f\" fill=\"#d9a441\"/>\n", x,
@@ -37,7 +34,8 @@ static void draw_bar(FILE *file, double x, double scale, uint64_t tau, const str
           TOP + HEIGHT - compute - wait - 5, figures->total_s, figures->wait_pct, figures->is_reached ? "" : " *");
 }
 
-bool pwi_wait_draw(const char *path, const uint64_t *taus, const struct pwi_wait_figures *figures, size_t count) {
+bool pwi_wait_draw(const char *path, const char *under, const char (*names)[PWI_WAIT_NAME_MAX],
+                   const struct pwi_wait_figures *figures, size_t count) {
   FILE *file = fopen(path, "we");
   if (!file) return false;
   double scale = HEIGHT / highest(figures, count);
@@ -47,11 +45,9 @@ bool pwi_wait_draw(const char *path, const uint64_t *taus, const struct pwi_wait
           LEFT + count * WIDTH + 20, TOP + HEIGHT + 60);
   fprintf(file, "<text x=\"%d\" y=\"18\">time to the same objective, and the share of it that workers waited</text>\n",
           LEFT);
-  for (size_t i = 0; i < count; i++) draw_bar(file, LEFT + (double)i * WIDTH, scale, taus[i], &figures[i]);
-  fprintf(file,
-          "<text x=\"%d\" y=\"%d\">tau: iterations that may be under way; blue: computing, yellow: waiting</text>\n"
-          "</svg>\n",
-          LEFT, TOP + HEIGHT + 44);
+  for (size_t i = 0; i < count; i++) draw_bar(file, LEFT + (double)i * WIDTH, scale, names[i], &figures[i]);
+  fprintf(file, "<text x=\"%d\" y=\"%d\">%s; blue: computing, yellow: waiting</text>\n</svg>\n", LEFT,
+          TOP + HEIGHT + 44, under);
   bool is_written = !ferror(file);
   return fclose(file) == 0 && is_written;
 }

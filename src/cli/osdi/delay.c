@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "wait.h"
+#include "cli/osdi/wait.h"
 #include "sim/cluster.h"
 #include "sync/pace.h"
 
-#define BLOCK_NS ((int64_t)(PWI_WAIT_BLOCK_S * 1e9))
 #define SLOW_CHANCE 0.1
 #define SLOW_TIMES 4
-#define NETWORK_NS (BLOCK_NS / 2)
+#define NETWORK_NS ((int64_t)(PWI_WAIT_PUSH_S * 1e9))
 #define PASSES_MAX 100 /* a run with more passes has not reached its target */
 #define GROUP "bench/.workers"
 #define VECTOR "bench/weights"
@@ -20,21 +19,21 @@
 #define COMPUTED 0   /* a timer's cookie; other cookies are iterations whose push is due */
 #define LOOK_EVERY 4 /* iterations between two computations of the objective */
 
-struct run;
-struct hand;
+struct wait_run;
+struct wait_hand;
 
 /* An iteration that is under way. */
-struct step {
+struct wait_step {
   struct pwi_task task;
-  struct hand *hand;
+  struct wait_hand *hand;
   uint64_t iteration;
   uint32_t block;
   double *pairs, *weights; /* pushed and pulled values */
 };
 
 /* A worker. */
-struct hand {
-  struct run *run;
+struct wait_hand {
+  struct wait_run *run;
   struct pwi_cluster_client client;
   uint32_t index;
   struct pwi_random random;
@@ -42,7 +41,7 @@ struct hand {
   struct pwi_task enter;
   struct pwi_flow *group, *vector;
   struct pwi_pace pace;
-  struct step **steps; /* by iteration */
+  struct wait_step **steps; /* by iteration */
   double *weights, *products;
   bool is_in, wants;
   int64_t computed_ns;
@@ -51,11 +50,11 @@ struct hand {
   double objective; /* of its own share, when the iteration before it ended */
 };
 
-struct run {
+struct wait_run {
   const struct pwi_wait_problem *problem;
   struct pwi_policy policy;
   struct pwi_cluster cluster;
-  struct hand *hands;
+  struct wait_hand *hands;
   uint64_t iterations_max;
   uint32_t *order; /* of blocks, in each pass */
   int64_t began;
@@ -63,22 +62,26 @@ struct run {
   double objective;
 };
 
-static void broken(struct hand *hand, const char *what, pawl_status status) {
+static void broken(struct wait_hand *hand, const char *what, pawl_status status) {
   pwi_sim_fail(hand->run->cluster.sim, status ? status : PAWL_NO_MEMORY, "worker %u %s: %s", hand->index, what,
                pawl_status_text(status));
 }
 
+double pwi_wait_block_time(struct pwi_random *random) {
+  return pwi_random_chance(random, SLOW_CHANCE) ? SLOW_TIMES * PWI_WAIT_BLOCK_S : PWI_WAIT_BLOCK_S;
+}
+
 /* --- an iteration --------------------------------------------------------------------------------------- */
 
-static struct pawl_range range_of(const struct step *step) {
+static struct pawl_range range_of(const struct wait_step *step) {
   uint64_t size = pwi_wait_block_size(&step->hand->run->problem->shape);
   return pawl_range_of(step->block * size, (step->block + 1) * size);
 }
 
-static struct step *make_step(struct hand *hand, uint64_t iteration) {
-  const struct run *run = hand->run;
+static struct wait_step *make_step(struct wait_hand *hand, uint64_t iteration) {
+  const struct wait_run *run = hand->run;
   uint32_t size = pwi_wait_block_size(&run->problem->shape);
-  struct step *step = pwi_alloc_zero(1, sizeof *step + 3 * (size_t)size * sizeof(double));
+  struct wait_step *step = pwi_alloc_zero(1, sizeof *step + 3 * (size_t)size * sizeof(double));
   if (!step) return NULL;
   step->hand = hand;
   step->iteration = iteration;
@@ -88,11 +91,11 @@ static struct step *make_step(struct hand *hand, uint64_t iteration) {
   return step;
 }
 
-static void look(struct hand *hand);
+static void look(struct wait_hand *hand);
 
 /* The first worker's weights stand for all. */
-static void look_at_objective(struct hand *hand) {
-  struct run *run = hand->run;
+static void look_at_objective(struct wait_hand *hand) {
+  struct wait_run *run = hand->run;
   if (hand->index != 0 || hand->pace.finished % LOOK_EVERY != 0 || run->is_over) return;
   run->objective = pwi_wait_objective(run->problem, hand->weights);
   run->is_reached = run->objective <= run->problem->target;
@@ -100,8 +103,8 @@ static void look_at_objective(struct hand *hand) {
 }
 
 static void pulled(struct pwi_task *task) {
-  struct step *step = (struct step *)task;
-  struct hand *hand = step->hand;
+  struct wait_step *step = (struct wait_step *)task;
+  struct wait_hand *hand = step->hand;
   if (task->status) {
     broken(hand, "could not pull", task->status);
     return;
@@ -117,7 +120,7 @@ static void pulled(struct pwi_task *task) {
 
 /* The servers have taken the step: the pushes of all workers were applied. */
 static void pushed(struct pwi_task *task) {
-  struct step *step = (struct step *)task;
+  struct wait_step *step = (struct wait_step *)task;
   struct pwi_where where = {.range = range_of(step)};
   pawl_status status = task->status;
   step->task = (struct pwi_task){.finished = pulled};
@@ -127,8 +130,8 @@ static void pushed(struct pwi_task *task) {
   if (status) broken(step->hand, "could not push", status);
 }
 
-static void push(struct hand *hand, uint64_t iteration) {
-  struct step *step = hand->steps[iteration];
+static void push(struct wait_hand *hand, uint64_t iteration) {
+  struct wait_step *step = hand->steps[iteration];
   struct pwi_where where = {
       .range = range_of(step), .aggregate = pwi_flow_entry(hand->group)->id.id, .tick = iteration};
   step->task = (struct pwi_task){.finished = pushed};
@@ -138,11 +141,11 @@ static void push(struct hand *hand, uint64_t iteration) {
 }
 
 /* The values are those at the beginning of computing; later pulls do not count. */
-static void begin_iteration(struct hand *hand) {
+static void begin_iteration(struct wait_hand *hand) {
   hand->wants = false;
   hand->waited = pwi_sim_now(hand->run->cluster.sim) - hand->wants_since;
   pawl_status status = pwi_pace_begin(&hand->pace);
-  struct step *step = status ? NULL : make_step(hand, hand->pace.begun);
+  struct wait_step *step = status ? NULL : make_step(hand, hand->pace.begun);
   if (!step) {
     broken(hand, "ran out of memory for an iteration", PAWL_NO_MEMORY);
     return;
@@ -150,19 +153,19 @@ static void begin_iteration(struct hand *hand) {
   hand->steps[step->iteration] = step;
   pwi_pace_add(&hand->pace);
   pwi_wait_gradient(hand->run->problem, hand->index, step->block, hand->products, step->pairs);
-  int64_t takes = pwi_random_chance(&hand->random, SLOW_CHANCE) ? SLOW_TIMES * BLOCK_NS : BLOCK_NS;
+  int64_t takes = (int64_t)(pwi_wait_block_time(&hand->random) * 1e9);
   hand->computed_ns += takes;
   hand->takes = takes;
   pwi_cluster_timer(&hand->client, takes, COMPUTED);
 }
 
-static void look(struct hand *hand) {
+static void look(struct wait_hand *hand) {
   if (!hand->wants || hand->run->is_over || hand->pace.begun >= hand->run->iterations_max) return;
   if (pwi_pace_ask(&hand->pace).cause == PWI_WAITS_NOT) begin_iteration(hand);
 }
 
 /* An adaptive bound learns from what a worker of a real cluster knows: its own times, and the loss of its own rows. */
-static void end_iteration(struct hand *hand) {
+static void end_iteration(struct wait_hand *hand) {
   double gain = 0;
   if (hand->run->policy.kind == PWI_POLICY_ADAPTIVE) {
     double objective = pwi_wait_own_objective(hand->run->problem, hand->index, hand->weights, hand->products);
@@ -173,7 +176,7 @@ static void end_iteration(struct hand *hand) {
 }
 
 static void hand_timer(void *context, uint64_t cookie) {
-  struct hand *hand = context;
+  struct wait_hand *hand = context;
   if (cookie != COMPUTED) {
     push(hand, cookie);
     return;
@@ -188,13 +191,13 @@ static void hand_timer(void *context, uint64_t cookie) {
 /* --- beginning ------------------------------------------------------------------------------------------ */
 
 static void entered(struct pwi_task *task) {
-  struct hand *hand = (struct hand *)((char *)task - offsetof(struct hand, enter));
+  struct wait_hand *hand = (struct wait_hand *)((char *)task - offsetof(struct wait_hand, enter));
   if (task->status) broken(hand, "could not enter the group", task->status);
   hand->is_in = true;
 }
 
 static void joined(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
-  struct hand *hand = (struct hand *)((char *)asking - offsetof(struct hand, asking));
+  struct wait_hand *hand = (struct wait_hand *)((char *)asking - offsetof(struct wait_hand, asking));
   struct pwi_client *client = hand->client.client;
   (void)payload, (void)size;
   const struct pwi_entry *group = pwi_catalogue_named(pwi_client_catalogue(client), GROUP);
@@ -206,7 +209,7 @@ static void joined(struct pwi_asking *asking, pawl_status status, const void *pa
 }
 
 static void hand_started(void *context) {
-  struct hand *hand = context;
+  struct wait_hand *hand = context;
   struct pwi_writer writer = {0};
   pwi_write_text(&writer, GROUP);
   pwi_write_u32(&writer, hand->run->problem->shape.workers);
@@ -217,11 +220,11 @@ static void hand_started(void *context) {
   pwi_writer_fini(&writer);
 }
 
-static pawl_status add_hand(struct run *run, uint32_t index) {
-  struct hand *hand = &run->hands[index];
+static pawl_status add_hand(struct wait_run *run, uint32_t index) {
+  struct wait_hand *hand = &run->hands[index];
   const struct pwi_wait_shape *shape = &run->problem->shape;
-  *hand = (struct hand){.run = run, .index = index};
-  hand->steps = pwi_alloc_zero((size_t)run->iterations_max + 1, sizeof(struct step *));
+  *hand = (struct wait_hand){.run = run, .index = index};
+  hand->steps = pwi_alloc_zero((size_t)run->iterations_max + 1, sizeof(struct wait_step *));
   hand->weights = pwi_alloc_zero(shape->features, sizeof(double));
   hand->products = pwi_alloc_zero(run->problem->shares[index].examples, sizeof(double));
   if (!hand->steps || !hand->weights || !hand->products) return PAWL_NO_MEMORY;
@@ -235,13 +238,13 @@ static pawl_status add_hand(struct run *run, uint32_t index) {
 }
 
 static bool are_coming(void *context) {
-  const struct run *run = context;
+  const struct wait_run *run = context;
   for (uint32_t i = 0; i < run->problem->shape.workers; i++)
     if (!run->hands[i].is_in) return true;
   return false;
 }
 
-static pawl_status make_vector(struct run *run) {
+static pawl_status make_vector(struct wait_run *run) {
   const struct pwi_wait_shape *shape = &run->problem->shape;
   struct pawl_vector_options options;
   pawl_vector_options_init(&options);
@@ -260,7 +263,7 @@ static pawl_status make_vector(struct run *run) {
   return status;
 }
 
-static pawl_status begin(struct run *run) {
+static pawl_status begin(struct wait_run *run) {
   const struct pwi_wait_shape *shape = &run->problem->shape;
   struct pwi_cluster_config config = {.seed = shape->seed, .processes = 2, .shards = 1, .points = 1};
   pawl_status status = pwi_cluster_open(&run->cluster, &config);
@@ -272,10 +275,10 @@ static pawl_status begin(struct run *run) {
 
 /* --- the run -------------------------------------------------------------------------------------------- */
 
-static bool is_running(void *context) { return !((struct run *)context)->is_over; }
+static bool is_running(void *context) { return !((struct wait_run *)context)->is_over; }
 
 /* Computing that has not ended is counted only up to the end of the run. */
-static void count(const struct run *run, struct pwi_wait_figures *figures) {
+static void count(const struct wait_run *run, struct pwi_wait_figures *figures) {
   uint32_t workers = run->problem->shape.workers;
   double total = (double)(pwi_sim_now(run->cluster.sim) - run->began) * 1e-9, computed = 0;
   for (uint32_t i = 0; i < workers; i++) {
@@ -295,9 +298,9 @@ static void count(const struct run *run, struct pwi_wait_figures *figures) {
   }
 }
 
-static void release(struct run *run) {
+static void release(struct wait_run *run) {
   for (uint32_t i = 0; run->hands && i < run->problem->shape.workers; i++) {
-    struct hand *hand = &run->hands[i];
+    struct wait_hand *hand = &run->hands[i];
     for (uint64_t t = 0; hand->steps && t <= run->iterations_max; t++) pwi_free(hand->steps[t]);
     if (hand->run) pwi_pace_fini(&hand->pace);
     pwi_free(hand->steps);
@@ -308,7 +311,7 @@ static void release(struct run *run) {
   pwi_free(run->order);
 }
 
-static void shuffle(struct run *run) {
+static void shuffle(struct wait_run *run) {
   struct pwi_random random;
   uint32_t blocks = run->problem->shape.blocks;
   pwi_random_init(&random, run->problem->shape.seed, 2);
@@ -321,7 +324,7 @@ static void shuffle(struct run *run) {
 
 pawl_status pwi_wait_run(const struct pwi_wait_problem *problem, uint64_t tau, struct pwi_wait_figures *figures_out,
                          char *why, size_t why_size) {
-  struct run run = {.problem = problem, .iterations_max = (uint64_t)PASSES_MAX * problem->shape.blocks};
+  struct wait_run run = {.problem = problem, .iterations_max = (uint64_t)PASSES_MAX * problem->shape.blocks};
   run.policy = tau == PWI_WAIT_INFINITE ? (struct pwi_policy){.kind = PWI_POLICY_EVENTUAL}
                                         : (struct pwi_policy){.kind = PWI_POLICY_BOUNDED, .bound = tau};
   if (tau == PWI_WAIT_ADAPTIVE)

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "base/random.h"
-#include "wait.h"
+#include "cli/osdi/wait.h"
 
 #define PASSES 150          /* of the serial reference */
 #define TARGET_SLACK 1.0005 /* relative to the reference */
@@ -43,7 +43,7 @@ static uint32_t feature_of(const struct pwi_wait_shape *shape, uint32_t rank) {
   return rank % shape->blocks * pwi_wait_block_size(shape) + rank / shape->blocks;
 }
 
-struct draft {
+struct wait_draft {
   struct pwi_random random;
   double *sums, *truth;
   uint32_t *drawn; /* of one example */
@@ -51,7 +51,7 @@ struct draft {
   size_t pair_count;
 };
 
-static void draw_example(struct draft *draft, const struct pwi_wait_shape *shape, struct pwi_wait_share *share,
+static void draw_example(struct wait_draft *draft, const struct pwi_wait_shape *shape, struct pwi_wait_share *share,
                          uint32_t example) {
   double product = 0;
   uint32_t count = 0;
@@ -71,7 +71,7 @@ static void draw_example(struct draft *draft, const struct pwi_wait_shape *shape
 
 /* Turns pairs into lists of examples by feature. While they are filled, the next free place of f is
  * first[f + 1]. */
-static pawl_status sort_share(const struct draft *draft, const struct pwi_wait_shape *shape,
+static pawl_status sort_share(const struct wait_draft *draft, const struct pwi_wait_shape *shape,
                               struct pwi_wait_share *share) {
   share->first = pwi_alloc_zero(shape->features + 2, sizeof *share->first);
   share->which = pwi_alloc_zero(draft->pair_count + 1, sizeof *share->which);
@@ -83,7 +83,8 @@ static pawl_status sort_share(const struct draft *draft, const struct pwi_wait_s
   return PAWL_OK;
 }
 
-static pawl_status draw_share(struct draft *draft, const struct pwi_wait_shape *shape, struct pwi_wait_share *share) {
+static pawl_status draw_share(struct wait_draft *draft, const struct pwi_wait_shape *shape,
+                              struct pwi_wait_share *share) {
   share->examples = shape->examples / shape->workers;
   share->labels = pwi_alloc_zero(share->examples, sizeof *share->labels);
   if (!share->labels) return PAWL_NO_MEMORY;
@@ -95,10 +96,10 @@ static pawl_status draw_share(struct draft *draft, const struct pwi_wait_shape *
 static pawl_status draw(struct pwi_wait_problem *problem) {
   const struct pwi_wait_shape *shape = &problem->shape;
   size_t per_share = (size_t)shape->examples / shape->workers * shape->per_example;
-  struct draft draft = {.sums = pwi_alloc_zero(shape->features, sizeof(double)),
-                        .truth = pwi_alloc_zero(shape->features, sizeof(double)),
-                        .drawn = pwi_alloc_zero(shape->per_example, sizeof(uint32_t)),
-                        .pairs = pwi_alloc_zero(2 * per_share + 2, sizeof(uint32_t))};
+  struct wait_draft draft = {.sums = pwi_alloc_zero(shape->features, sizeof(double)),
+                             .truth = pwi_alloc_zero(shape->features, sizeof(double)),
+                             .drawn = pwi_alloc_zero(shape->per_example, sizeof(uint32_t)),
+                             .pairs = pwi_alloc_zero(2 * per_share + 2, sizeof(uint32_t))};
   pawl_status status = draft.sums && draft.truth && draft.drawn && draft.pairs ? PAWL_OK : PAWL_NO_MEMORY;
   if (!status) {
     pwi_random_init(&draft.random, shape->seed, 1);
@@ -181,13 +182,13 @@ double pwi_wait_objective(const struct pwi_wait_problem *problem, const double *
 static double shrink(double x, double by) { return x > by ? x - by : x < -by ? x + by : 0; }
 
 /* A worker's knowledge: the weights, and the products of its examples with them. */
-struct known {
+struct wait_known {
   double *weights, *products;
 };
 
 /* One machine with all data: the gradient of all shares, and one step that takes effect at once. */
 static void step_alone(const struct pwi_wait_problem *problem, uint32_t block, double *pairs, double *sums,
-                       struct known *known) {
+                       struct wait_known *known) {
   const struct pwi_wait_shape *shape = &problem->shape;
   uint32_t size = pwi_wait_block_size(shape);
   memset(sums, 0, 2 * (size_t)size * sizeof *sums);
@@ -208,7 +209,7 @@ static pawl_status find_target(struct pwi_wait_problem *problem) {
   uint32_t size = pwi_wait_block_size(shape);
   double *pairs = pwi_alloc_zero(2 * (size_t)size, sizeof *pairs),
          *sums = pwi_alloc_zero(2 * (size_t)size, sizeof *sums);
-  struct known *known = pwi_alloc_zero(shape->workers, sizeof *known);
+  struct wait_known *known = pwi_alloc_zero(shape->workers, sizeof *known);
   pawl_status status = pairs && sums && known ? PAWL_OK : PAWL_NO_MEMORY;
   for (uint32_t r = 0; r < shape->workers && !status; r++) {
     known[r].weights = pwi_alloc_zero(shape->features, sizeof(double));
