@@ -4,9 +4,12 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "apps/common/memory.h"
+
+#define LOOK_NS 50000000
 
 struct crew_hand {
   struct apps_crew *crew;
@@ -24,6 +27,8 @@ struct apps_crew {
   void *context;
   size_t pieces;
   atomic_size_t next;
+  void (*look)(void *context); /* NULL: none */
+  void *look_context;
   uint32_t started; /* threads besides the caller's */
   struct crew_hand hands[];
 };
@@ -57,6 +62,24 @@ static void *run(void *argument) {
   return NULL;
 }
 
+void apps_crew_watch(struct apps_crew *crew, void (*look)(void *context), void *context) {
+  crew->look = look;
+  crew->look_context = context;
+}
+
+/* Begins and ends with the lock. */
+static void wait_and_look(struct apps_crew *crew) {
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until);
+  until.tv_nsec += LOOK_NS;
+  until.tv_sec += until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  if (pthread_cond_timedwait(&crew->ends, &crew->lock, &until) == 0) return;
+  pthread_mutex_unlock(&crew->lock);
+  crew->look(crew->look_context);
+  pthread_mutex_lock(&crew->lock);
+}
+
 void apps_crew_run(struct apps_crew *crew, size_t pieces, void (*work)(void *context, uint32_t hand, size_t piece),
                    void *context) {
   pthread_mutex_lock(&crew->lock);
@@ -70,7 +93,11 @@ void apps_crew_run(struct apps_crew *crew, size_t pieces, void (*work)(void *con
   pthread_mutex_unlock(&crew->lock);
   do_pieces(crew, 0);
   pthread_mutex_lock(&crew->lock);
-  while (crew->working > 0) pthread_cond_wait(&crew->ends, &crew->lock);
+  while (crew->working > 0)
+    if (crew->look)
+      wait_and_look(crew);
+    else
+      pthread_cond_wait(&crew->ends, &crew->lock);
   pthread_mutex_unlock(&crew->lock);
 }
 

@@ -20,6 +20,9 @@ void apps_crew_destroy(struct apps_crew *crew); /* NULL is fine */
 void apps_crew_run(struct apps_crew *crew, size_t pieces, void (*work)(void *context, uint32_t hand, size_t piece),
                    void *context);
 
+/* `look` is called by the caller of apps_crew_run, several times a second while it waits for other threads. */
+void apps_crew_watch(struct apps_crew *crew, void (*look)(void *context), void *context);
+
 /* The number of processors that this process may use. */
 uint32_t apps_crew_processors(void);
 

@@ -60,10 +60,10 @@ static int by_residual(const void *a, const void *b) {
   return one->row < other->row ? -1 : one->row > other->row;
 }
 
-/* x - B a of one row, into scratch. Returns |x - B a|^2. */
+/* x - B a of one row, into scratch. Returns |x - B a|^2; 0 if the training is to end. */
 static double find_residual(struct sparse_run *run, uint32_t row) {
   size_t atoms = run->dictionary.atoms, features = run->dictionary.features;
-  sparse_encoder_run(&run->encoder, &run->view, &row, 0, 1);
+  if (sparse_encoder_run(&run->encoder, &run->view, &row, 0, 1)) return 0;
   memcpy(run->scratch, run->encoder.x, features * sizeof *run->scratch);
   for (size_t j = 0; j < atoms; j++)
     for (size_t d = 0; run->encoder.codes[j] != 0 && d < features; d++)
@@ -107,5 +107,6 @@ pawl_status sparse_run_replace_unused(struct sparse_run *run, uint32_t *count_ou
   if (is_fine) *count_out = replace(run, worst, list_worst(run, worst), unused, count);
   apps_free(unused);
   apps_free(worst);
+  if (is_fine && run->is_stopping) return PAWL_CANCELLED;
   return is_fine ? PAWL_OK : apps_say(run->error, PAWL_NO_MEMORY, "no memory to replace atoms that no row uses");
 }

@@ -20,8 +20,9 @@ bool sparse_coder_init(struct sparse_coder *coder, size_t atoms) {
   coder->most = atoms < SOLVED_MAX ? atoms : SOLVED_MAX;
   coder->factor = apps_alloc(coder->most * coder->most * sizeof *coder->factor); /* most of it is seldom used */
   coder->solved = apps_alloc_zero(coder->most, sizeof *coder->solved);
+  coder->rows = apps_alloc_zero(coder->most, sizeof *coder->rows);
   coder->best = apps_alloc_zero(coder->most, sizeof *coder->best);
-  return coder->z && coder->active && coder->factor && coder->solved && coder->best;
+  return coder->z && coder->active && coder->factor && coder->solved && coder->rows && coder->best;
 }
 
 void sparse_coder_fini(struct sparse_coder *coder) {
@@ -29,6 +30,7 @@ void sparse_coder_fini(struct sparse_coder *coder) {
   apps_free(coder->active);
   apps_free(coder->factor);
   apps_free(coder->solved);
+  apps_free(coder->rows);
   apps_free(coder->best);
 }
 
@@ -60,10 +62,14 @@ static double pass(struct sparse_coder *coder, double *code) {
 
 /* --- solving for all non-zeros at once --------------------------------------------------------------------- */
 
-/* The Cholesky factor of the dot products of some atoms, a row after the other. False: they are nearly dependent. */
-static bool factorise(const struct sparse_coder *coder, size_t count) {
+/* The Cholesky factor of the dot products of some atoms, a row after the other. Rows of atoms that are at the same places as
+ * the last time are still there. False: the atoms are nearly dependent. */
+static bool factorise(struct sparse_coder *coder, size_t count) {
   const uint32_t *atoms = coder->solved;
-  for (size_t i = 0; i < count; i++) {
+  size_t same = 0;
+  while (same < count && same < coder->factored && coder->rows[same] == atoms[same]) same++;
+  coder->factored = same;
+  for (size_t i = same; i < count; i++) {
     double *row = coder->factor + i * coder->most;
     for (size_t k = 0; k <= i; k++) {
       const double *other = coder->factor + k * coder->most;
@@ -76,6 +82,7 @@ static bool factorise(const struct sparse_coder *coder, size_t count) {
       else
         row[i] = sqrt(rest);
     }
+    coder->rows[coder->factored++] = atoms[i];
   }
   return true;
 }
@@ -109,6 +116,8 @@ static bool approach(const uint32_t *atoms, size_t count, const double *best, do
   return first == count;
 }
 
+static bool is_stopping(const struct sparse_coder *coder) { return coder->stopping && coder->stopping(coder->context); }
+
 /* With the signs of the non-zeros fixed, the objective is quadratic and the best code solves G a = B'x - lambda sign(a). On
  * the way there a number may become 0: it leaves, and the others are solved for again (Lee et al. 2007, feature-sign
  * search). The objective falls in each step. */
@@ -116,7 +125,7 @@ static void solve_signs(struct sparse_coder *coder, const double *products, doub
   uint32_t *atoms = coder->solved;
   double *best = coder->best;
   size_t left = coder->count;
-  for (bool is_there = false; !is_there && left > 0; left--) {
+  for (bool is_there = false; !is_there && left > 0 && !is_stopping(coder); left--) {
     size_t count = 0;
     for (size_t n = 0; n < coder->count; n++)
       if (code[coder->active[n]] != 0) atoms[count++] = coder->active[n];
@@ -180,13 +189,16 @@ static void recompute(struct sparse_coder *coder, const double *products, const 
 struct sparse_found sparse_coder_run(struct sparse_coder *coder, const double *products, double square,
                                      double *code_out) {
   memset(code_out, 0, coder->atoms * sizeof *code_out);
-  coder->count = 0;
+  coder->count = coder->factored = 0;
   recompute(coder, products, code_out);
   struct sparse_found found = judge(coder, products, square, code_out);
   for (int round = 0; round < ROUNDS_MAX && !found.is_solved && choose(coder, code_out); round++) {
+    if (is_stopping(coder)) break;
     double enough = SURE * coder->tolerance * found.objective;
     bool is_small = coder->count <= coder->most;
-    for (int i = 0; i < (is_small ? PASSES_FEW : PASSES_MAX) && pass(coder, code_out) > enough; i++) continue;
+    for (int i = 0; i < (is_small ? PASSES_FEW : PASSES_MAX) && pass(coder, code_out) > enough && !is_stopping(coder);
+         i++)
+      continue;
     if (is_small) solve_signs(coder, products, code_out);
     recompute(coder, products, code_out);
     found = judge(coder, products, square, code_out);

@@ -18,14 +18,18 @@ struct sparse_coder {
   size_t atoms;
   const double *gram; /* atoms x atoms */
   double lambda;
-  double tolerance; /* of the gap, relative to the objective */
+  double tolerance;                /* of the gap, relative to the objective */
+  bool (*stopping)(void *context); /* NULL, or asked in the middle of a row; true: the code is not wanted any more */
+  void *context;
   double *z;        /* B'(x - B a) */
   uint32_t *active; /* atoms whose numbers may be other than 0 */
   size_t count;     /* of active atoms */
 
   /* For solving for all non-zeros at once, if they are `most` or fewer. */
   size_t most;
-  double *factor;   /* most x most */
+  double *factor; /* most x most */
+  uint32_t *rows; /* the atoms of its first `factored` rows */
+  size_t factored;
   uint32_t *solved; /* the atoms */
   double *best;
 };

@@ -6,9 +6,11 @@
 #include <cblas.h>
 
 #include "apps/common/blas.h"
+#include "apps/common/clock.h"
 #include "apps/common/memory.h"
 
 #define CHUNK_MOST 512
+#define ASK_NS 100000000
 #define CHUNK_NUMBERS ((size_t)1 << 22) /* of rows with many features, a chunk has fewer */
 
 /* --- memory ----------------------------------------------------------------------------------------------- */
@@ -18,6 +20,29 @@ static size_t choose_chunk(size_t features) {
   return rows < SPARSE_BLOCK ? SPARSE_BLOCK : rows > CHUNK_MOST ? CHUNK_MOST : rows;
 }
 
+static bool has_stopped(void *context) {
+  const struct sparse_encoder *encoder = context;
+  return atomic_load_explicit(&encoder->has_stopped, memory_order_relaxed);
+}
+
+/* Only the thread that runs the encoder may ask. */
+static bool ask(struct sparse_encoder *encoder) {
+  encoder->asked_ns = apps_now();
+  if (encoder->stopping && encoder->stopping(encoder->context))
+    atomic_store_explicit(&encoder->has_stopped, true, memory_order_relaxed);
+  return has_stopped(encoder);
+}
+
+/* Asks now and then, for a question may cost more than a short row. */
+static bool is_stopping(void *context) {
+  struct sparse_encoder *encoder = context;
+  if (!encoder->stopping || has_stopped(encoder) || apps_now() - encoder->asked_ns < ASK_NS)
+    return has_stopped(encoder);
+  return ask(encoder);
+}
+
+static void look(void *context) { (void)is_stopping(context); }
+
 static bool init_coders(struct sparse_encoder *encoder, double lambda, double tolerance) {
   encoder->coders = apps_alloc_zero(encoder->threads, sizeof *encoder->coders);
   for (uint32_t i = 0; encoder->coders && i < encoder->threads; i++) {
@@ -26,6 +51,8 @@ static bool init_coders(struct sparse_encoder *encoder, double lambda, double to
     coder->gram = encoder->dictionary->gram;
     coder->lambda = lambda;
     coder->tolerance = tolerance;
+    coder->stopping = i == 0 ? is_stopping : has_stopped;
+    coder->context = encoder;
   }
   return encoder->coders != NULL;
 }
@@ -33,7 +60,8 @@ static bool init_coders(struct sparse_encoder *encoder, double lambda, double to
 pawl_status sparse_encoder_init(struct sparse_encoder *encoder, const struct sparse_dictionary *dictionary,
                                 double lambda, double tolerance, uint32_t threads) {
   size_t atoms = dictionary->atoms, features = dictionary->features, chunk = choose_chunk(features);
-  *encoder = (struct sparse_encoder){.threads = threads, .chunk = chunk, .dictionary = dictionary};
+  *encoder =
+      (struct sparse_encoder){.threads = threads, .chunk = chunk, .dictionary = dictionary, .asked_ns = apps_now()};
   encoder->x = apps_alloc_zero(features + 1, chunk * sizeof *encoder->x);
   encoder->products = apps_alloc_zero(atoms + 1, chunk * sizeof *encoder->products);
   encoder->codes = apps_alloc_zero(atoms + 1, chunk * sizeof *encoder->codes);
@@ -43,7 +71,9 @@ pawl_status sparse_encoder_init(struct sparse_encoder *encoder, const struct spa
                  init_coders(encoder, lambda, tolerance);
   if (!is_fine) return PAWL_NO_MEMORY;
   (void)apps_blas_threads(1); /* the crew has threads of its own */
-  return apps_crew_create(threads, &encoder->crew);
+  pawl_status status = apps_crew_create(threads, &encoder->crew);
+  if (!status) apps_crew_watch(encoder->crew, look, encoder);
+  return status;
 }
 
 void sparse_encoder_fini(struct sparse_encoder *encoder) {
@@ -80,18 +110,20 @@ static void work(void *context, uint32_t hand, size_t block) {
     encoder->squares[i] = square;
   }
   multiply(encoder, begin, count);
-  for (size_t i = begin; i < begin + count; i++)
+  for (size_t i = begin; i < begin + count && !(hand == 0 ? is_stopping(encoder) : has_stopped(encoder)); i++)
     encoder->found[i] = sparse_coder_run(&encoder->coders[hand], encoder->products + i * atoms, encoder->squares[i],
                                          encoder->codes + i * atoms);
 }
 
-void sparse_encoder_run(struct sparse_encoder *encoder, const struct sparse_view *view, const uint32_t *order,
-                        size_t first, size_t count) {
+pawl_status sparse_encoder_run(struct sparse_encoder *encoder, const struct sparse_view *view, const uint32_t *order,
+                               size_t first, size_t count) {
   encoder->view = view;
   encoder->order = order;
   encoder->first = first;
   encoder->count = count;
+  atomic_store_explicit(&encoder->has_stopped, false, memory_order_relaxed);
   apps_crew_run(encoder->crew, (count + SPARSE_BLOCK - 1) / SPARSE_BLOCK, work, encoder);
+  return has_stopped(encoder) ? PAWL_CANCELLED : PAWL_OK;
 }
 
 struct sparse_pairs sparse_encoder_pairs(const struct sparse_encoder *encoder) {
@@ -154,9 +186,10 @@ static pawl_status run_all(struct sparse_encoder *encoder, const struct sparse_v
   if (outputs->sums) sparse_sums_clear(outputs->sums);
   if (outputs->uses) memset(outputs->uses, 0, encoder->dictionary->atoms * sizeof *outputs->uses);
   for (size_t first = 0; !status && first < rows; first += encoder->chunk) {
-    sparse_encoder_run(encoder, view, NULL, first, rows - first < encoder->chunk ? rows - first : encoder->chunk);
-    status = count_chunk(encoder, outputs, list, score, &squares);
-    if (!status && outputs->stopping && outputs->stopping(outputs->context)) status = PAWL_CANCELLED;
+    size_t count = rows - first < encoder->chunk ? rows - first : encoder->chunk;
+    status = sparse_encoder_run(encoder, view, NULL, first, count);
+    if (!status) status = count_chunk(encoder, outputs, list, score, &squares);
+    if (!status && ask(encoder)) status = PAWL_CANCELLED;
   }
   score->error = squares > 0 ? score->error / squares : (double)NAN;
   return status;

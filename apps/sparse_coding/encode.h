@@ -3,6 +3,8 @@
 #ifndef SPARSE_ENCODE_H
 #define SPARSE_ENCODE_H
 
+#include <stdatomic.h>
+
 #include "apps/common/crew.h"
 #include "apps/sparse_coding/coder.h"
 #include "apps/sparse_coding/dictionary.h"
@@ -16,6 +18,11 @@ struct sparse_encoder {
   size_t chunk;                /* rows that fit; a multiple of SPARSE_BLOCK */
   struct sparse_coder *coders; /* by thread */
   const struct sparse_dictionary *dictionary;
+  bool (*stopping)(
+      void *context); /* NULL, or asked often, by the thread that calls; true: codes are not wanted any more */
+  void *context;
+  atomic_bool has_stopped;
+  int64_t asked_ns; /* when it last asked */
 
   /* The rows of the last run. */
   const struct sparse_view *view;
@@ -34,9 +41,10 @@ PAWL_MUST_USE pawl_status sparse_encoder_init(struct sparse_encoder *encoder,
                                               double tolerance, uint32_t threads);
 void sparse_encoder_fini(struct sparse_encoder *encoder);
 
-/* Codes `count` rows, `chunk` at most, from place `first` of the order. The dot products of the atoms must be fresh. */
-void sparse_encoder_run(struct sparse_encoder *encoder, const struct sparse_view *view, const uint32_t *order,
-                        size_t first, size_t count);
+/* Codes `count` rows, `chunk` at most, from place `first` of the order. The dot products of the atoms must be fresh.
+ * PAWL_CANCELLED: `stopping` said so, and there are no codes. */
+PAWL_MUST_USE pawl_status sparse_encoder_run(struct sparse_encoder *encoder, const struct sparse_view *view,
+                                             const uint32_t *order, size_t first, size_t count);
 
 /* The pairs of the last run. */
 struct sparse_pairs sparse_encoder_pairs(const struct sparse_encoder *encoder);
@@ -46,11 +54,10 @@ struct sparse_outputs {     /* each may be NULL */
   uint64_t *uses;           /* by atom: number of rows that use it */
   double *residuals;        /* by row: |x - B a|^2 */
   bool (*take)(void *context, const struct pawl_sparse_code *code);
-  bool (*stopping)(void *context); /* asked between chunks */
   void *context;
 };
 
-/* Codes all rows in their order. PAWL_CANCELLED (`take` or `stopping`), PAWL_NO_MEMORY. */
+/* Codes all rows in their order. PAWL_CANCELLED (`take`, or `stopping` of the encoder), PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status sparse_encoder_all(struct sparse_encoder *encoder, const struct sparse_view *view,
                                              const struct sparse_outputs *outputs, struct pawl_sparse_score *score_out);
 

@@ -42,6 +42,11 @@ static pawl_status apply(void *context, const struct sparse_pairs *pairs, double
   return status;
 }
 
+static bool is_ending(void *context) {
+  const struct sparse_hand *hand = context;
+  return hand->share && matrix_share_is_ending(hand->share);
+}
+
 /* --- steps ------------------------------------------------------------------------------------------------ */
 
 static pawl_status enter_epoch(struct sparse_hand *hand, uint64_t phase) {
@@ -143,6 +148,8 @@ static pawl_status prepare(struct sparse_hand *hand, const struct matrix_spec *s
   struct sparse_drawn drawn;
   if (!read_terms(spec, &given, &drawn))
     return apps_say(run->error, PAWL_CORRUPT, "the options of the job are incomplete");
+  given.stopping = is_ending;
+  given.context = hand;
   if (!sparse_options_resolve(&given, &run->is, run->error)) return PAWL_INVALID;
   pawl_status status = read_rows(hand, spec, &drawn);
   run->rows = hand->rows;

@@ -170,6 +170,7 @@ static pawl_status estimate(struct sparse_run *run, struct matrix_sample *sample
     status = sparse_run_code(run, step, 0, some, 1);
     looked += some;
   }
+  if (status == PAWL_CANCELLED) return apps_say(run->error, status, "interrupted before the first step");
   sample->pairs_per_step = (double)rows / (double)sparse_run_steps(run) * (double)sample->pairs / (double)looked;
   return status;
 }

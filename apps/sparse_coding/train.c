@@ -23,6 +23,8 @@
 #define GROWTH 4           /* times */
 #define DEFAULT_LAMBDA 1.2 /* divided by sqrt(features), times the mean length of the rows */
 #define DEFAULT_MOST 0.25  /* times the mean length, for few features */
+#define LEAST_LAMBDA                                                                                                   \
+  1e-9 /* times the length of the longest row: below it the objective is lost in the rounding of squares */
 
 static size_t rows_of(const struct sparse_run *run) { return (size_t)run->rows->info.rows; }
 
@@ -56,9 +58,9 @@ pawl_status sparse_run_code(struct sparse_run *run, uint64_t step, size_t begin,
   pawl_status status = PAWL_OK;
   sparse_dictionary_refresh(&run->dictionary);
   for (size_t at = begin; !status && at < end; at += chunk) {
-    sparse_encoder_run(&run->encoder, &run->view, run->order, first + at, end - at < chunk ? end - at : chunk);
+    status = sparse_encoder_run(&run->encoder, &run->view, run->order, first + at, end - at < chunk ? end - at : chunk);
     const struct sparse_pairs pairs = sparse_encoder_pairs(&run->encoder);
-    status = run->target.apply(run->target.context, &pairs, at == begin ? keep : 1);
+    if (!status) status = run->target.apply(run->target.context, &pairs, at == begin ? keep : 1);
   }
   return status;
 }
@@ -66,9 +68,10 @@ pawl_status sparse_run_code(struct sparse_run *run, uint64_t step, size_t begin,
 static pawl_status learn(struct sparse_run *run, uint64_t step) {
   size_t count = sparse_run_size(run, step);
   pawl_status status = sparse_run_code(run, step, 0, count, sparse_run_keep(run, run->epoch, step));
+  if (status) return status;
   sparse_dictionary_step(&run->dictionary, &run->sums, run->scratch);
   run->coded += count;
-  return status;
+  return PAWL_OK;
 }
 
 static pawl_status take_steps(struct sparse_run *run) {
@@ -91,7 +94,7 @@ static pawl_status explain(const struct sparse_run *run, pawl_status status) {
 
 static pawl_status measure_test(struct sparse_run *run) {
   struct pawl_sparse_score score;
-  const struct sparse_outputs outputs = {.stopping = is_stopping, .context = run};
+  const struct sparse_outputs outputs = {.sums = NULL};
   if (!run->test) return PAWL_OK;
   pawl_status status = sparse_encoder_all(&run->encoder, &run->test_view, &outputs, &score);
   if (status) return explain(run, status);
@@ -109,8 +112,7 @@ pawl_status sparse_run_diverged(const struct sparse_run *run) {
 }
 
 static pawl_status measure(struct sparse_run *run) {
-  const struct sparse_outputs outputs = {
-      .sums = &run->sums, .uses = run->uses, .residuals = run->residuals, .stopping = is_stopping, .context = run};
+  const struct sparse_outputs outputs = {.sums = &run->sums, .uses = run->uses, .residuals = run->residuals};
   struct pawl_sparse_score score;
   sparse_dictionary_refresh(&run->dictionary);
   pawl_status status = sparse_encoder_all(&run->encoder, &run->view, &outputs, &score);
@@ -193,11 +195,11 @@ static pawl_status run_epoch(struct sparse_run *run) {
   pawl_status status = take_steps(run);
   trained = apps_now();
   run->result.train_s += (double)(trained - begun) * 1e-9;
-  if (status || run->is_stopping) return status;
-  status = measure(run);
+  if (!status && run->is_stopping) return PAWL_OK;
+  if (!status) status = measure(run);
   run->result.measure_s += apps_seconds_since(trained);
-  if (status == PAWL_CANCELLED) return PAWL_OK;
   if (!status) status = conclude_epoch(run, &replaced);
+  if (status == PAWL_CANCELLED && run->is_stopping) return PAWL_OK;
   if (!status) tell(run, batch, replaced, run->coded - coded, apps_seconds_since(begun));
   return status;
 }
@@ -225,6 +227,11 @@ static pawl_status look_at_rows(struct sparse_run *run) {
                     "lambda %.6g makes every code 0, whatever the dictionary, because the longest row has the length "
                     "%.6g; use a lower lambda",
                     run->is.lambda, run->longest);
+  if (run->is.lambda < LEAST_LAMBDA * run->longest)
+    return apps_say(run->error, PAWL_INVALID,
+                    "lambda %.6g is too small for rows as long as %.6g: the objective would be lost in the rounding of "
+                    "squares; use a lambda of %.6g or more, or scale the rows",
+                    run->is.lambda, run->longest, LEAST_LAMBDA * run->longest);
   return PAWL_OK;
 }
 
@@ -287,6 +294,8 @@ pawl_status sparse_run_prepare(struct sparse_run *run) {
   run->result.batch = run->batch;
   if (sparse_encoder_init(&run->encoder, &run->dictionary, run->is.lambda, run->is.code_tolerance, run->is.threads))
     return apps_say(run->error, PAWL_NO_MEMORY, "no memory to code rows of %" PRIu64 " features", info->features);
+  run->encoder.stopping = is_stopping;
+  run->encoder.context = run;
   return PAWL_OK;
 }
 

@@ -230,6 +230,7 @@ static void test_rows_that_cannot_be_learned_are_refused(void **state) {
   struct pawl_sparse_options centered = options_of(2, 0.1);
   centered.center = true;
   check_refused("1 1:3 2:4\n2 1:1\n", options_of(2, 5), "lambda 5 makes every code 0");
+  check_refused("1 1:1e18 2:3e17\n2 1:-2e18\n", options_of(2, 1), "lambda 1 is too small for rows as long as 2e+18");
   check_refused("1 1:3 2:3\n2 1:-1 2:-1\n", centered, "every row is 0 once its mean has been subtracted");
   check_refused("1 1:0\n2 1:0\n", options_of(2, 0.1), "every row is 0; there is nothing to learn");
   check_refused("1 #\n2 #\n", options_of(2, 0.1), "no row has a feature");
@@ -384,14 +385,34 @@ static void test_a_run_that_is_stopped_early_says_what_it_has(void **state) {
   char error[PAWL_SPARSE_TEXT] = "";
   options.stopping = stop_there;
   options.context = &stop;
-  options.batch = 100;
+  options.batch = 10;
   assert_int_equal(pawl_sparse_train(rows, NULL, &options, &model, &result, error), PAWL_CANCELLED);
   assert_null(model);
-  stop = (struct stop){.at = 2};
-  model = trained(rows, NULL, &options, &result);
+  for (uint64_t at = 1; !model; at++) { /* the encoder asks, too, if the machine is slow */
+    stop = (struct stop){.at = at};
+    (void)!pawl_sparse_train(rows, NULL, &options, &model, &result, error);
+  }
   assert_string_equal(result.why, "interrupted");
   assert_true(!result.is_certain && isnan(result.objective) && result.epochs == 0 && result.best == 0);
   pawl_sparse_model_destroy(model);
+  pawl_sparse_rows_destroy(rows);
+}
+
+/* Codes with hundreds of non-zeros take seconds each, so the coder asks in the middle of a row. */
+static void test_a_row_that_takes_long_does_not_hold_up_the_end(void **state) {
+  (void)state;
+  const struct mixture dense = {.rows = 600, .features = 300, .noise = 1, .scale = 1, .seed = 3};
+  struct pawl_sparse_rows *rows = make_mixture(dense);
+  struct pawl_sparse_options options = options_of(300, 1e-3);
+  struct stop stop = {.at = 3};
+  struct pawl_sparse_model *model = NULL;
+  struct pawl_sparse_result result;
+  char error[PAWL_SPARSE_TEXT] = "";
+  options.stopping = stop_there;
+  options.context = &stop;
+  options.batch = 600;
+  assert_int_equal(pawl_sparse_train(rows, NULL, &options, &model, &result, error), PAWL_CANCELLED);
+  assert_string_equal(error, "interrupted before the first step");
   pawl_sparse_rows_destroy(rows);
 }
 
@@ -453,6 +474,7 @@ int main(void) {
       cmocka_unit_test(test_resumed_trainings_give_the_same_model),
       cmocka_unit_test(test_a_checkpoint_of_other_rows_or_options_is_refused),
       cmocka_unit_test(test_a_run_that_is_stopped_early_says_what_it_has),
+      cmocka_unit_test(test_a_row_that_takes_long_does_not_hold_up_the_end),
       cmocka_unit_test(test_options_that_make_no_sense_are_refused),
       cmocka_unit_test(test_without_memory_trainings_say_so),
   };

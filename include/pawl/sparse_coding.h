@@ -221,7 +221,7 @@ struct pawl_sparse_options {
 
   /* Callbacks; each may be NULL. The thread in pawl_sparse_train calls them. */
   void (*progress)(void *context, const struct pawl_sparse_progress *progress); /* after each epoch */
-  bool (*stopping)(void *context); /* asked after each step; true ends the training with the best dictionary so far */
+  bool (*stopping)(void *context); /* asked often; true ends the training with the best dictionary so far */
   void *context;
 };
 

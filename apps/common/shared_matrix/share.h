@@ -49,6 +49,9 @@ void matrix_share_part(const struct matrix_share *share, size_t count, size_t *b
 
 uint32_t matrix_share_size(const struct matrix_share *share); /* number of workers */
 
+/* The job has ended or its scheduler is lost: a long step should end, with PAWL_CANCELLED. */
+bool matrix_share_is_ending(const struct matrix_share *share);
+
 /* What the scheduler's learner has told, for this round. */
 uint64_t matrix_share_phase(const struct matrix_share *share);
 

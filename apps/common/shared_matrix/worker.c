@@ -43,6 +43,8 @@ void matrix_share_part(const struct matrix_share *share, size_t count, size_t *b
 
 uint32_t matrix_share_size(const struct matrix_share *share) { return share->size; }
 
+bool matrix_share_is_ending(const struct matrix_share *share) { return pawl_worker_is_ending(share->worker); }
+
 uint64_t matrix_share_phase(const struct matrix_share *share) { return share->phase; }
 
 /* --- beginning -------------------------------------------------------------------------------------------- */

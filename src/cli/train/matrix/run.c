@@ -47,6 +47,13 @@ int pwi_train_matrix_interrupted(struct pwi_train_matrix_run *train, const char 
   return PWI_TRAIN_INTERRUPTED;
 }
 
+static int fail(struct pwi_train_matrix_run *train, pawl_status status, const char *error) {
+  if (status != PAWL_CANCELLED || !pwi_train_run_was_interrupted())
+    return pwi_train_run_explain(&train->run, status, error);
+  tell(train, "interrupted before there was a model; no model was written");
+  return PWI_TRAIN_INTERRUPTED;
+}
+
 /* --- before ------------------------------------------------------------------------------------------------------- */
 
 static void choose_sharing(const struct pwi_train_matrix_run *train, struct pawl_matrix_sharing *sharing) {
@@ -63,7 +70,8 @@ static int prepare_sharing(struct pwi_train_matrix_run *train) {
   train->paths = pwi_train_paths_absolute(train->spool.paths, train->base->data_count);
   if (!train->paths) return pwi_cli_failure(command, "out of memory, or a name is too long");
   choose_sharing(train, &sharing);
-  if (train->calls->costs(train, &sharing, &costs, error)) return pwi_cli_failure(command, "%s", error);
+  pawl_status status = train->calls->costs(train, &sharing, &costs, error);
+  if (status) return fail(train, status, error);
   pwi_train_matrix_choose(train->matrix, &train->run, &costs);
   return PWI_EXIT_OK;
 }
@@ -92,13 +100,6 @@ static int keep(struct pwi_train_matrix_run *train, const struct pawl_matrix_sha
     return pwi_cli_failure(train->base->command, "%s", error);
   int exit_code = train->calls->judge(train), printed = train->calls->print(train, is_alone(train) ? NULL : shared);
   return exit_code ? exit_code : printed;
-}
-
-static int fail(struct pwi_train_matrix_run *train, pawl_status status, const char *error) {
-  if (status != PAWL_CANCELLED || !pwi_train_run_was_interrupted())
-    return pwi_train_run_explain(&train->run, status, error);
-  tell(train, "interrupted before there was a model; no model was written");
-  return PWI_TRAIN_INTERRUPTED;
 }
 
 static int learn(void *context) {

@@ -83,9 +83,18 @@ static int read_rows(struct pwi_train_matrix_run *train, const char *const *path
 
 /* --- training ----------------------------------------------------------------------------------------------------- */
 
+/* What both calls of the library need. */
+static void prepare(struct sparse_train *own) {
+  struct pawl_sparse_options *sparse = &own->options.sparse;
+  sparse->progress = progress;
+  sparse->stopping = pwi_train_matrix_stopping;
+  sparse->context = &own->train;
+}
+
 static pawl_status find_costs(struct pwi_train_matrix_run *train, const struct pawl_matrix_sharing *sharing,
                               struct pawl_matrix_costs *costs_out, char *error) {
-  const struct sparse_train *own = (struct sparse_train *)train;
+  struct sparse_train *own = (struct sparse_train *)train;
+  prepare(own);
   return pawl_sparse_costs(own->rows, &own->options.sparse, sharing, costs_out, error);
 }
 
@@ -93,9 +102,7 @@ static pawl_status learn(struct pwi_train_matrix_run *train, const struct pawl_m
                          struct pawl_matrix_shared *shared_out, char *error) {
   struct sparse_train *own = (struct sparse_train *)train;
   struct pawl_sparse_options *sparse = &own->options.sparse;
-  sparse->progress = progress;
-  sparse->stopping = pwi_train_matrix_stopping;
-  sparse->context = train;
+  prepare(own);
   if (!sharing) return pawl_sparse_train(own->rows, own->test, sparse, &own->model, &own->result, error);
   return pawl_sparse_train_shared(train->run.session, sharing, own->rows, own->test, sparse, &own->model, &own->result,
                                   shared_out, error);
