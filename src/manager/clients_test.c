@@ -126,6 +126,29 @@ static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(v
   world_close(&world);
 }
 
+/* The time in which the manager itself stood still does not count. */
+static void test_a_client_keeps_its_grace_when_the_manager_stands_still(void **state) {
+  (void)state;
+  for (int64_t after = 0; after < 1900; after += 100) {
+    world_open(&world, 18, 1);
+    run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+    struct actor *client = add_client(&world, "client", false);
+    run_until(client, is_in);
+    uint64_t id = client->joined.id;
+    client->keeps_away = true;
+    pwi_sim_break(world.sim, client->node, world.manager_node);
+    run_for(&world, after * PWI_SIM_MILLISECOND);
+    client->keeps_away = false;
+    pwi_sim_pause(world.sim, world.manager_node, 5 * PWI_SIM_SECOND);
+    OK(pwi_net_connect(client->net, MANAGER, &client->link));
+    run_for(&world, 10 * PWI_SIM_SECOND);
+    assert_int_equal(client->joined.status, PAWL_OK);
+    assert_int_equal(client->joined.id, id);
+    assert_int_equal(figures_of(&world).clients, 1);
+    world_close(&world);
+  }
+}
+
 /* Calls to the client are refused, and its link to the manager is down: it is dead and retired without its
  * grace. */
 static void test_a_client_that_others_miss_is_retired_without_its_grace(void **state) {
@@ -286,6 +309,7 @@ int main(void) {
       cmocka_unit_test(test_a_client_has_a_host_and_a_rack_of_one_word),
       cmocka_unit_test(test_a_client_that_returns_in_time_keeps_its_sender_id),
       cmocka_unit_test(test_a_client_is_retired_after_its_grace_and_comes_back_as_another),
+      cmocka_unit_test(test_a_client_keeps_its_grace_when_the_manager_stands_still),
       cmocka_unit_test(test_a_client_that_others_miss_is_retired_without_its_grace),
       cmocka_unit_test(test_a_client_is_retired_though_it_is_here),
       cmocka_unit_test(test_only_clients_of_ones_own_space_can_be_retired),

@@ -182,6 +182,8 @@ struct manager_sender {
   uint64_t id;
   struct manager_peer *peer; /* NULL: it has no link now */
   struct pwi_timer timer;    /* without a link: its retirement; once retired: when it is forgotten */
+  int64_t check_at;          /* when the timer is due */
+  int64_t lost_at;           /* when its grace began */
   int64_t forget_at;         /* once retired: the latest time to forget it; 0: not retired */
   uint64_t settled;          /* the client says that it has the answers to all tasks up to this number */
   uint64_t heard;            /* the client says that it has the replies to all asks up to this number */
@@ -422,6 +424,10 @@ void pwi_manager_leave(struct pwi_manager *manager, struct manager_peer *peer);
 void pwi_manager_note_leaving(const struct pwi_manager *manager, struct manager_node *node);
 void pwi_manager_remove_sender(struct pwi_manager *manager, uint64_t sender); /* retires and forgets it */
 void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id);
+void pwi_manager_check_sender(struct pwi_manager *manager, struct manager_sender *sender, int64_t delay);
+
+/* It has no link; its grace begins after the delay. */
+void pwi_manager_sender_lost(struct pwi_manager *manager, struct manager_sender *sender, int64_t delay);
 
 /* Retires the sender unless it has a link: then PAWL_EXISTS. */
 PAWL_MUST_USE pawl_status pwi_manager_decide_miss(struct pwi_manager *manager, struct decision *decision);
@@ -469,6 +475,9 @@ void pwi_manager_look_after(struct pwi_manager *manager, struct manager_node *no
 
 /* manager/probe.c */
 bool pwi_manager_suspects_itself(struct pwi_manager *manager);
+
+/* How late a timer is. After a standstill of the manager, messages may arrive before its timers fire. */
+int64_t pwi_manager_lateness(const struct pwi_manager *manager, int64_t due);
 
 /* The node has had no link for longer than its grace. */
 bool pwi_manager_is_past_grace(const struct pwi_manager *manager, const struct manager_node *node);

@@ -242,7 +242,7 @@ static void keep_retired(struct pwi_manager *manager, uint64_t id) {
   struct manager_sender *sender = pwi_manager_sender(manager, id);
   if (!sender || !pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id})) return;
   pwi_manager_timer_cancel(manager, &sender->timer);
-  pwi_manager_timer_set(manager, manager->config.keep_retired_ns, TIMER_SENDER, id, &sender->timer);
+  pwi_manager_check_sender(manager, sender, manager->config.keep_retired_ns);
   sender->forget_at = pwi_net_now(manager->config.net) + manager->config.keep_retired_ns;
   sender->is_wanted = true;
 }

@@ -132,6 +132,24 @@ void pwi_manager_remove_node(struct pwi_manager *manager, struct manager_node *n
 
 /* --- clients that are lost ------------------------------------------------------------------------------ */
 
+void pwi_manager_check_sender(struct pwi_manager *manager, struct manager_sender *sender, int64_t delay) {
+  sender->check_at = pwi_net_now(manager->config.net) + delay;
+  pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);
+}
+
+void pwi_manager_sender_lost(struct pwi_manager *manager, struct manager_sender *sender, int64_t delay) {
+  sender->lost_at = pwi_net_now(manager->config.net) + delay;
+  pwi_manager_check_sender(manager, sender, delay + manager->config.client_grace_ns);
+}
+
+/* What is left of its grace, which is longer while nodes get little time. After a standstill of the manager it begins
+ * anew: nobody could return meanwhile. */
+static int64_t grace_left(const struct pwi_manager *manager, struct manager_sender *sender) {
+  int64_t now = pwi_net_now(manager->config.net);
+  if (pwi_manager_lateness(manager, sender->check_at) > 0) sender->lost_at = now;
+  return sender->lost_at + manager->config.client_grace_ns + pwi_net_allowance(manager->config.net) - now;
+}
+
 static pawl_status decide_retirement(struct pwi_manager *manager, struct decision *decision) {
   const struct manager_sender *sender = pwi_manager_sender(manager, decision->id);
   if (!sender || sender->peer) return PAWL_OK;
@@ -166,7 +184,7 @@ void pwi_manager_was_retired(struct pwi_manager *manager, uint64_t id, pawl_stat
   if (!sender || sender->peer) return;
   int64_t delay = status ? RETRY_NS : manager->config.keep_retired_ns;
   pwi_manager_timer_cancel(manager, &sender->timer);
-  pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);
+  pwi_manager_check_sender(manager, sender, delay);
   if (status) return;
   sender->forget_at = pwi_net_now(manager->config.net) + delay;
   pwi_manager_settle_later(manager, id);
@@ -183,8 +201,13 @@ void pwi_manager_sender_timer(struct pwi_manager *manager, uint64_t id) {
   sender->timer.id = 0;
   if (sender->peer) return;
   struct decision decision = {.decide = decide_retirement, .conclude = conclude_retirement, .id = id};
-  if (pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id}))
+  if (pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){id})) {
     pwi_manager_expire(manager);
+    return;
+  }
+  int64_t left = grace_left(manager, sender);
+  if (left > 0)
+    pwi_manager_check_sender(manager, sender, left);
   else
     pwi_manager_queue(manager, &decision);
 }
@@ -205,8 +228,11 @@ void pwi_manager_await_all(struct pwi_manager *manager) {
   for (size_t i = 0; i < manager->sender_count; i++) {
     struct manager_sender *sender = &manager->senders[i];
     bool retired = pwi_membership_is_retired(&manager->ledger.membership, (struct pwi_sender){sender->id});
-    int64_t delay = retired ? manager->config.keep_retired_ns : manager->config.client_grace_ns + PWI_MANAGER_RETURN_NS;
-    pwi_manager_timer_set(manager, delay, TIMER_SENDER, sender->id, &sender->timer);
-    if (retired) sender->forget_at = now + delay;
+    if (!retired) {
+      pwi_manager_sender_lost(manager, sender, PWI_MANAGER_RETURN_NS);
+      continue;
+    }
+    pwi_manager_check_sender(manager, sender, manager->config.keep_retired_ns);
+    sender->forget_at = now + manager->config.keep_retired_ns;
   }
 }

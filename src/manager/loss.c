@@ -49,7 +49,7 @@ void pwi_manager_peer_lost(struct pwi_manager *manager, struct manager_peer *pee
     if (peer->state == PEER_JOINING)
       pwi_manager_remove_sender(manager, sender->id);
     else
-      pwi_manager_timer_set(manager, manager->config.client_grace_ns, TIMER_SENDER, sender->id, &sender->timer);
+      pwi_manager_sender_lost(manager, sender, 0);
   }
 }
 

@@ -79,15 +79,14 @@ bool pwi_manager_is_past_grace(const struct pwi_manager *manager, const struct m
   return !node->peer && pwi_net_now(manager->config.net) - node->lost_at >= manager->config.server_grace_ns;
 }
 
-/* How late the timer of the node is. After a standstill of the manager, messages may arrive before its timers fire. */
-static int64_t lateness(const struct pwi_manager *manager, const struct manager_node *node) {
-  int64_t late = pwi_net_now(manager->config.net) - node->check_at;
+int64_t pwi_manager_lateness(const struct pwi_manager *manager, int64_t due) {
+  int64_t late = pwi_net_now(manager->config.net) - due;
   return late > LATE_NS ? late : 0;
 }
 
 static bool is_overdue(const struct pwi_manager *manager, const struct manager_node *node, int64_t limit) {
   int64_t since = node->lost_at > manager->returned_at ? node->lost_at : manager->returned_at;
-  if (node->timer.id != 0) since += lateness(manager, node);
+  if (node->timer.id != 0) since += pwi_manager_lateness(manager, node->check_at);
   return pwi_net_now(manager->config.net) - since >= limit;
 }
 
@@ -267,7 +266,7 @@ void pwi_manager_server_returned(struct pwi_manager *manager, bool was_suspect) 
 bool pwi_manager_check_unlinked(struct pwi_manager *manager, struct manager_node *node) {
   struct inquiry *inquiry = &node->inquiry;
   bool any = false;
-  node->lost_at += lateness(manager, node);
+  node->lost_at += pwi_manager_lateness(manager, node->check_at);
   for (size_t i = 0; i < inquiry->count; i++) any |= inquiry->witnesses[i].is_silent;
   if (any && node->verdict == PWI_VERDICT_NONE)
     node->verdict = PWI_VERDICT_SILENT; /* the other witnesses do not answer */
