@@ -92,6 +92,21 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_group_pushpull(struct pawl_group *group,
                                                        struct pawl_where where, const void *values, void *values_out,
                                                        struct pawl_task **task_out);
 
+/* Fetches rows as pawl_vector_pull does, but they may be older: a relay between the members and the servers
+ * (docs/relays.md) may give this member rows that it has read for another one. Without relays the two calls do the same.
+ *
+ * With t as pawl_group_tick, the rows contain every push that any member made before it finished tick t - staleness. So
+ * with 0 they contain all pushes up to a barrier that this member has just passed. The promise holds if this member has
+ * waited for that tick (pawl_group_await, pawl_group_barrier, or a policy such as "ssp"). If it has not, the rows are
+ * read anew, as by pawl_vector_pull.
+ *
+ * Either way the rows contain all pushes that this session called earlier, except pushes of a group that are not
+ * finished, and are no older than rows that this session has got before. Errors as pawl_vector_pull; PAWL_UNSUPPORTED
+ * if `where` names a node. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_group_pull(struct pawl_group *group, struct pawl_vector *vector,
+                                                   struct pawl_where where, uint64_t staleness, void *values_out,
+                                                   struct pawl_task **task_out);
+
 /* Waits until every member has reached `tick`. */
 PAWL_API PAWL_MUST_USE pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t timeout_ns);
 

@@ -299,6 +299,11 @@ pawl_status pawl_group_pushpull(struct pawl_group *group, struct pawl_vector *ve
                                    pawl_group_tick(group) + 1, task_out);
 }
 
+pawl_status pawl_group_pull(struct pawl_group *group, struct pawl_vector *vector, struct pawl_where where,
+                            uint64_t staleness, void *values_out, struct pawl_task **task_out) {
+  return pwi_vector_pull_old(vector, &where, values_out, group->id.id, pawl_group_tick(group), staleness, task_out);
+}
+
 pawl_status pawl_group_await(struct pawl_group *group, uint64_t tick, int64_t timeout_ns) {
   struct pawl_session *session = group->session;
   struct pawl_task *task = NULL;

@@ -77,8 +77,10 @@ struct row_call {
   const void *in;
   void *out;
   uint64_t aggregate, tick; /* a group and its tick; 0: none */
-  const void *weights;      /* for filters; may be NULL */
-  bool flush;               /* flush of filters: all values that they hold back are sent */
+  uint64_t group;           /* of a pull whose rows may be old, by `staleness` ticks; 0: none */
+  uint64_t staleness;
+  const void *weights; /* for filters; may be NULL */
+  bool flush;          /* flush of filters: all values that they hold back are sent */
 };
 
 /* A member of a group sends even a push without keys, because the others wait for it; but not if the range,
@@ -131,6 +133,8 @@ static pawl_status start(struct pawl_vector *vector, const struct pawl_where *wh
                                   .range = limit_of(vector, where),
                                   .aggregate = call->aggregate,
                                   .tick = call->tick,
+                                  .group = call->group,
+                                  .staleness = call->staleness,
                                   .weights = call->weights,
                                   .flush = call->flush,
                                   .operand = where->operand,
@@ -260,6 +264,18 @@ pawl_status pawl_vector_pull(struct pawl_vector *vector, struct pawl_where where
                              struct pawl_task **task_out) {
   struct row_call call = {.kind = PWI_REQUEST_PULL, .what = "pull from", .out = values};
   return run_call(vector, &where, &call, task_out);
+}
+
+pawl_status pwi_vector_pull_old(struct pawl_vector *vector, const struct pawl_where *where, void *values_out,
+                                uint64_t group, uint64_t tick, uint64_t staleness, struct pawl_task **task_out) {
+  struct row_call call = {.kind = PWI_REQUEST_PULL,
+                          .what = "pull from",
+                          .out = values_out,
+                          .tick = tick,
+                          .group = group,
+                          .staleness = staleness};
+  if (vector && where->node.id != 0) return pwi_error(PAWL_UNSUPPORTED, "pull of a group: a node cannot be named");
+  return run_call(vector, where, &call, task_out);
 }
 
 pawl_status pawl_vector_pushpull(struct pawl_vector *vector, struct pawl_where where, const void *values,

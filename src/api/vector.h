@@ -38,6 +38,11 @@ PAWL_MUST_USE pawl_status pwi_vector_push_aggregate(struct pawl_vector *vector, 
                                                     const void *values, void *values_out, uint64_t group, uint64_t tick,
                                                     struct pawl_task **task_out);
 
+/* A pull of a member of a group, which has finished `tick`: pawl_group_pull. */
+PAWL_MUST_USE pawl_status pwi_vector_pull_old(struct pawl_vector *vector, const struct pawl_where *where,
+                                              void *values_out, uint64_t group, uint64_t tick, uint64_t staleness,
+                                              struct pawl_task **task_out);
+
 /* A push that waits for a group (api/call.c). */
 PAWL_MUST_USE pawl_status pwi_vector_trigger(struct pawl_vector *vector, const struct pawl_where *where,
                                              const void *values, struct pwi_vector_id group, uint64_t tick,

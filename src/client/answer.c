@@ -78,10 +78,12 @@ static void refused(struct pwi_client *client, struct client_part *part, const s
 
 static void succeeded(struct pwi_client *client, struct client_part *part, const struct pwi_outcome *outcome) {
   struct pwi_task *task = part->task;
-  if (part->is_via) part->flow->refused_in_turn = 0;
+  if (part->is_via && part->group == 0) part->flow->refused_in_turn = 0;
+  if (part->is_via && part->group != 0) part->flow->seen->refused_in_turn = 0;
   if (part->is_via) part->peer->avoid_ns = 0;
   if (part->kind == PWI_REQUEST_ENTER || part->kind == PWI_REQUEST_AWAIT) task->found = outcome->found;
   if (part->kind == PWI_REQUEST_ENTER && outcome->found > part->flow->ticked) part->flow->ticked = outcome->found;
+  if (part->kind == PWI_REQUEST_AWAIT && part->flow->awaited < part->tick) part->flow->awaited = part->tick;
   if (part->kind == PWI_REQUEST_SCAN) task->found = outcome->next;
   size_t rows = part->kind == PWI_REQUEST_SCAN ? (size_t)task->rows : part->rows;
   if (part->out) client->figures.bytes_pulled += rows * part->flow->row_bytes;
@@ -91,7 +93,7 @@ static void succeeded(struct pwi_client *client, struct client_part *part, const
 static void act(struct pwi_client *client, struct client_part *part, const struct pwi_outcome *outcome) {
   if (part->kind == PWI_REQUEST_LINEAR && !pwi_linear_keep_rest(client, part, outcome)) return;
   if (part->relayed || (part->is_via && outcome->code != PWI_CODE_OK)) {
-    pwi_relay_answered(client, part, outcome->code);
+    pwi_relay_answered(client, part, outcome);
     return;
   }
   switch (outcome->code) {
@@ -215,6 +217,7 @@ pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *lin
   const struct pwi_section *values = status ? NULL : pwi_sections_find(&check.sections, PWI_SECTION_VALUES);
   if (!status && (!values || values->codec != PWI_CODEC_RAW || values->offset != PWI_ANSWER_PREFIX))
     status = PAWL_CORRUPT;
+  if (!status) pwi_part_seen(client, part, &outcome);
   if (!status) act(client, part, &outcome);
   return status;
 }
@@ -304,6 +307,7 @@ pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link
   if (!part) return PAWL_OK;
   status = check_values(part, link, &link->control.sections, &outcome);
   if (status) return status;
+  pwi_part_seen(client, part, &outcome);
   if (part->is_collecting && outcome.code == PWI_CODE_OK) {
     size_t payload_size;
     const void *payload = pwi_control_find(&link->control, body, PWI_SECTION_PAYLOAD, &payload_size);

@@ -333,6 +333,7 @@ static void free_flows(struct pwi_client *client) {
     client->flows = flow->next;
     pwi_flow_filters_destroy(flow->filters);
     pwi_clock_fini(&flow->sent);
+    pwi_flow_seen_destroy(flow->seen);
     pwi_free(flow);
   }
   for (size_t i = 0; i < client->part_count; i++) {

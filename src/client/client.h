@@ -232,7 +232,10 @@ struct pwi_where {
   struct pawl_range range; /* {0, 0} with a list: no limit; alone: the whole span */
   /* PUSH, PUSHPULL: id of a group whose pushes of `tick` are applied as one; 0: none */
   uint64_t aggregate;
-  uint64_t tick; /* tick of the aggregate */
+  uint64_t tick; /* tick of the aggregate, or of the reader */
+  /* PULL: id of a group of which this client is a member; it has finished `tick`. The rows may lack what the members
+   * push after tick - `staleness` (docs/relays.md#pulls). 0: none */
+  uint64_t group, staleness;
   /* PUSH, PUSHPULL: rows as wide as a pushed one, which all rows share; each row of `in` then has one value for each of
    * them (<pawl/function.h>, OPERANDS). NULL: none */
   const void *operand;
@@ -445,6 +448,7 @@ struct pwi_client_figures {
   uint64_t holds; /* times that a server has begun to hold the client's requests */
   uint64_t bytes_pushed, bytes_pulled;
   uint64_t relayed, relays_refused; /* pushes sent through relays; those that had to go to the server instead */
+  uint64_t pulls_relayed, pulls_refused;
 };
 
 void pwi_client_figures(const struct pwi_client *client, struct pwi_client_figures *figures_out);

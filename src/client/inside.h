@@ -60,6 +60,9 @@ struct client_part {
   uint64_t prior;       /* the predecessor that the request names */
   uint64_t tick;
   uint64_t aggregate;      /* id of the group whose pushes are applied as one; 0: none */
+  uint64_t group;          /* PULL: id of the group whose member reads; 0: none. All members have finished `tick` */
+  uint32_t staleness;      /* PULL of a group: as in its terms */
+  uint64_t doubts;         /* PULL of a group: number of doubts when it was last sent (client/seen.c) */
   struct pawl_range claim; /* stored keys whose clock the request moves or reads */
   struct pawl_range range; /* the part of the claim that the call names */
 
@@ -182,11 +185,13 @@ struct pwi_flow {
   size_t readers;                    /* parts of any flow that read this vector as their second one */
   uint32_t refused_in_turn;          /* consecutive ticks in which relays refused a push */
   uint64_t refused_tick, relay_from; /* the last of them; no push of an earlier tick goes through relays */
+  struct flow_seen *seen;            /* versions of arcs; NULL: there was no pull of a group */
   bool is_forbidden;                 /* the server refused a push for lack of rights: no push of ours takes effect */
 
   /* Groups. */
   bool has_entered;
   uint64_t ticked;          /* the highest tick of this client, or the one it entered at; it enters again there */
+  uint64_t awaited;         /* every member has finished this tick */
   bool is_suspended;        /* the client must join the group again under its new id */
   bool is_rejoining;        /* the manager is being asked for that */
   int64_t rejoin_at;        /* not before this time */
@@ -206,6 +211,25 @@ static inline size_t pwi_flow_bytes_beside(const struct pwi_flow *flow, enum pwi
                                            size_t operand_rows) {
   return operand_rows > 0 ? operand_rows * flow->value_size : pwi_flow_bytes_in(flow, kind);
 }
+
+/* --- versions ------------------------------------------------------------------------------------------- */
+
+/* What this client has seen of a vector, for pulls of groups. */
+struct flow_seen {
+  struct pwi_clock versions;  /* by range: no answer may show an older one. One sender, PWI_SELF */
+  struct pwi_rangeset unsure; /* something was seen or pushed here whose version is not known */
+  uint64_t doubts;            /* number of times that a range became unsure */
+  uint32_t refused_in_turn;   /* consecutive pulls that relays refused */
+  uint64_t skipped;           /* pulls that go to the servers before the next one goes through a relay */
+};
+
+/* client/seen.c: begins to note versions, before a pull of a group. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_flow_see(struct pwi_flow *flow);
+void pwi_flow_seen_destroy(struct flow_seen *seen); /* NULL is allowed */
+/* A request was answered. */
+void pwi_part_seen(struct pwi_client *client, const struct client_part *part, const struct pwi_outcome *outcome);
+/* The lowest version that the rows of a pull may have. False if it is not known: the rows must be read now. */
+bool pwi_part_floor(const struct client_part *part, uint64_t *version_out);
 
 /* --- lists ---------------------------------------------------------------------------------------------- */
 
@@ -529,7 +553,7 @@ pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *lin
 /* The relay to which the part goes, with a link; NULL: to the head. */
 struct client_peer *pwi_relay_for(struct pwi_client *client, struct client_part *part, uint64_t head);
 void pwi_relay_sent(struct pwi_client *client, struct client_part *part);
-void pwi_relay_answered(struct pwi_client *client, struct client_part *part, enum pwi_code code);
+void pwi_relay_answered(struct pwi_client *client, struct client_part *part, const struct pwi_outcome *outcome);
 void pwi_relay_lost(struct pwi_client *client, struct client_peer *peer); /* the link to it is down */
 void pwi_relays_look(struct pwi_client *client, struct client_peer *peer, int64_t now);
 bool pwi_relayed_may_go(struct pwi_client *client, struct client_part *part); /* false: the aggregate ends */

@@ -292,10 +292,11 @@ static struct client_peer *route(struct pwi_client *client, struct client_part *
   uint64_t end = 0;
   for (;; arc++) {
     end = pwi_place_keys(&flow->place, pwi_view_arc_range(client->view, arc)).end;
-    if (end >= part->claim.end || part->aggregate != 0 || !pwi_view_arcs_join(client->view, arc)) break;
+    if (end >= part->claim.end || part->aggregate != 0 || flow->seen || !pwi_view_arcs_join(client->view, arc)) break;
   }
   if (end < part->claim.end && !end_claim_at(client, part, end)) return NULL;
-  struct client_peer *relay = part->aggregate != 0 ? pwi_relay_for(client, part, head->node.id) : NULL;
+  bool may_relay = part->aggregate != 0 || part->group != 0;
+  struct client_peer *relay = may_relay ? pwi_relay_for(client, part, head->node.id) : NULL;
   return relay ? relay : pwi_client_peer(client, head->node.id);
 }
 

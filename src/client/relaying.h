@@ -27,29 +27,42 @@ struct pwi_relaying {
 /* Cookies of the relay's messages have this bit, and no higher one. */
 #define PWI_RELAYING_COOKIE (UINT64_C(1) << 60)
 
-/* An aggregate, in the caller's memory until its task has finished. Keys are stored keys. */
+/* The answer to a request of a relay, if there was one. */
+struct pwi_relayed_answer {
+  struct pwi_outcome outcome;
+  bool is_of_relay; /* the relay above has answered, not the head */
+};
+
+/* A request of a relay, in the caller's memory until its task has finished: an aggregate, or a PULL for members of a
+ * group. Keys are stored keys. */
 struct pwi_relayed {
-  enum pwi_request_kind kind; /* PUSH or PUSHPULL */
+  enum pwi_request_kind kind; /* PUSH, PUSHPULL or PULL */
   struct pwi_vector_id group;
   uint64_t tick;
+  uint32_t staleness; /* PULL: as in its terms; `version` is their `prior` */
+  uint64_t version;
   struct pawl_range claim, range;
   const uint64_t *keys; /* NULL: all of `range` */
   size_t rows;
   const void *in;
-  void *out;                /* PUSHPULL: room for stored rows */
-  const void *contributors; /* encoded (protocol/contributors.h) */
+  void *out;                /* PUSHPULL, PULL: room for stored rows */
+  const void *contributors; /* encoded (protocol/contributors.h); PULL: those who wait for the rows */
   size_t contributors_size;
   uint32_t hops;
+  struct pwi_relayed_answer *answer; /* written before the task finishes; may be NULL */
 };
 
-/* Sends an aggregate once: to the relay above this one, or to the head. The task is not numbered. It ends with PAWL_OK
- * when the pushes are applied; any other status means that the contributors must send them by themselves, and they
- * may have been applied. Errors: PAWL_NO_MEMORY. */
+/* Sends an aggregate or a pull once: to the relay above this one, or to the head. The task is not numbered. It ends with PAWL_OK
+ * when the pushes are applied, or the rows are here; any other status means that the contributors must send their
+ * requests by themselves, and pushes may have been applied. Errors: PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_client_relay(struct pwi_client *client, struct pwi_task *task, struct pwi_flow *flow,
                                            const struct pwi_relayed *relayed);
 
 /* The terms of messages to a node that made a link; false if the link is down. */
 bool pwi_client_link_terms(const struct pwi_client *client, struct pwi_link link, struct pwi_message_terms *terms_out);
+
+/* The features that both ends of such a link have; 0 if it is down. */
+uint64_t pwi_client_link_features(const struct pwi_client *client, struct pwi_link link);
 
 /* Calls `look` at `at` or before. */
 void pwi_client_wake(struct pwi_client *client, int64_t at);

@@ -50,9 +50,15 @@ static bool has_room(const struct client_peer *peer, const struct client_part *p
 
 /* --- silence -------------------------------------------------------------------------------------------- */
 
+/* A relay may wait for another server (client/relays.c). */
+static bool waits_for_relay(const struct client_peer *peer, const struct client_part *part) {
+  return part->group != 0 && peer->node & PWI_PEER_IS_SENDER;
+}
+
 static struct client_part *find_due(const struct client_peer *peer) {
   struct client_part *part = peer->sent_first;
-  while (part && (part->kind == PWI_REQUEST_AWAIT || part->aggregate != 0)) part = part->peer_next;
+  while (part && (part->kind == PWI_REQUEST_AWAIT || part->aggregate != 0 || waits_for_relay(peer, part)))
+    part = part->peer_next;
   return part;
 }
 
@@ -319,6 +325,17 @@ static pawl_status add_filters(const struct client_link *link, struct pwi_messag
 /* Relays keep no lists. */
 static bool is_signed(const struct client_part *part) { return part->list && !part->is_wanted && !part->is_via; }
 
+/* How old the rows may be. A relay knows no numbers of pushes. */
+static void add_age(const struct client_part *part, struct pwi_terms *terms) {
+  terms->other = part->group;
+  terms->staleness = part->staleness;
+  terms->prior = 0;
+  if (part->relayed)
+    terms->prior = part->relayed->version;
+  else if (!pwi_part_floor(part, &terms->prior))
+    terms->staleness = 0;
+}
+
 static pawl_status add_terms(const struct pwi_client *client, const struct client_link *link,
                              struct pwi_message_builder *builder, const struct client_part *part) {
   struct pwi_terms terms = {.kind = part->is_collecting ? PWI_REQUEST_COLLECT : part->kind,
@@ -332,6 +349,7 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
                             .range = part->range,
                             .incarnation = part->incarnation,
                             .codecs = codecs_back(link, part)};
+  if (waits_for_relay(link->peer, part)) add_age(part, &terms);
   if (part->is_collecting) {
     terms.other = part->sender;
     terms.prior = 0;
@@ -342,7 +360,8 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
   bool is_new = terms.kind == PWI_REQUEST_PUSHPULL && terms.other != 0;
   /* The peer would apply it alone. */
   if (is_new && !(link->peering.features & PWI_FEATURE_AGGREGATE)) return PAWL_UNSUPPORTED;
-  if (part->relayed && !(link->peering.features & PWI_FEATURE_RELAYS)) return PAWL_UNSUPPORTED;
+  uint64_t feature = part->group != 0 ? PWI_FEATURE_RELAYED_PULLS : PWI_FEATURE_RELAYS;
+  if (part->relayed && !(link->peering.features & feature)) return PAWL_UNSUPPORTED;
   bool may_bring_clocks = terms.kind == PWI_REQUEST_PULL || terms.kind == PWI_REQUEST_AWAIT;
   terms.clocks = may_bring_clocks && part->task->clocks;
   uint8_t bytes[PWI_TERMS_SIZE];
@@ -352,10 +371,14 @@ static pawl_status add_terms(const struct pwi_client *client, const struct clien
 }
 
 /* The first numbered request on a link carries a proof of the client's id; messages arrive in order. A
- * request about a number of a former id carries one too. */
+ * request about a number of a former id carries one too, and a pull of a group: a relay may read for this client later. */
+static bool shows_id(const struct pwi_client *client, const struct client_part *part) {
+  return pwi_part_is_numbered(part) || part->relayed || (part->group != 0 && client->sender != 0);
+}
+
 static bool needs_proof(const struct pwi_client *client, const struct client_link *link,
                         const struct client_part *part) {
-  return (pwi_part_is_numbered(part) || part->relayed) && link->proven != client->sender;
+  return shows_id(client, part) && link->proven != client->sender;
 }
 
 static pawl_status add_contributors(struct pwi_message_builder *builder, const struct client_part *part) {
@@ -471,7 +494,8 @@ static pawl_status send_part(struct pwi_client *client, struct client_peer *peer
   client->figures.bytes_pushed += pwi_part_bytes_out(part) + pwi_part_operand_bytes(part);
   part->flow->traffic.messages_out++;
   part->flow->traffic.bytes_out += sizeof builder->head + builder->body_size;
-  if (pwi_part_is_numbered(part) || part->relayed) peer->link->proven = client->sender;
+  if (shows_id(client, part)) peer->link->proven = client->sender;
+  if (part->flow->seen) part->doubts = part->flow->seen->doubts;
   if (pwi_part_has_order(part) && !part->is_collecting) part->sender = client->sender;
   pwi_peer_sent(peer, part);
   if (peer->look_at == 0) look_again(client, peer);

@@ -96,6 +96,8 @@ struct client_call {
   char *out;
   uint64_t tick;
   uint64_t aggregate;
+  uint64_t group; /* whose member reads; all members have finished `tick` */
+  uint32_t staleness;
   struct pwi_operation operation;
   struct pwi_flow *other; /* flow of the second vector; NULL: none */
 
@@ -190,6 +192,8 @@ static void fill_part(const struct client_call *call, const struct piece *piece,
   part->prior = piece->prior;
   part->tick = call->tick;
   part->aggregate = pwi_range_overlap(call->range, piece->claim) ? call->aggregate : 0;
+  part->group = call->group;
+  part->staleness = call->staleness;
   part->claim = piece->claim;
   part->range = piece_range(call, piece);
   part->rows = rows_of(call, piece);
@@ -397,7 +401,7 @@ static void cut_by_view(struct client_call *call) {
   pwi_cut_init(&cut, call->client->view, &call->flow->place, call->keys, call->count, call->range);
   if (call->aggregate) pwi_cut_every_arc(&cut); /* every member must push on every arc of the range */
   for (size_t last = SIZE_MAX; pwi_cut_next(&cut, &part); last = part.arc) {
-    bool joins = last != SIZE_MAX && part.arc == last + 1 && call->aggregate == 0 &&
+    bool joins = last != SIZE_MAX && part.arc == last + 1 && call->aggregate == 0 && !call->flow->seen &&
                  pwi_view_arcs_join(call->client->view, last);
     if (!joins) settle_open(call); /* a request is about one chain */
     add_arc(call, part.claim, part.first, part.last, part.head.id);
@@ -459,6 +463,21 @@ static void start(struct client_call *call, const struct pwi_where *where) {
   pwi_keylist_release(list);
 }
 
+/* A pull of a group: what all members have finished, and how much older the rows may be. If this client does not know
+ * that the members have finished what it needs, the rows must be read now. Without memory it is a pull like any other. */
+static void note_age(struct client_call *call, const struct pwi_where *where) {
+  struct pwi_flow *group;
+  if (call->kind != PWI_REQUEST_PULL || where->group == 0 || call->flow->node != 0) return;
+  if (pwi_client_flow(call->client, (struct pwi_vector_id){where->group}, 0, &group) || pwi_flow_see(call->flow))
+    return;
+  uint64_t needed = where->tick > where->staleness ? where->tick - where->staleness : 0;
+  call->group = where->group;
+  call->tick = group->awaited;
+  if (group->awaited < needed) return;
+  uint64_t older = group->awaited - needed;
+  call->staleness = older < UINT32_MAX ? (uint32_t)older + 1 : UINT32_MAX;
+}
+
 static bool is_only_flush(const struct pwi_where *where) {
   return where->flush && !where->keys && !where->list && where->range.begin == 0 && where->range.end == 0;
 }
@@ -493,6 +512,7 @@ pawl_status pwi_client_start(struct pwi_client *client, struct pwi_task *task, s
                              .aggregate = now.aggregate};
   pwi_task_open(client, task, is_push(kind));
   task->filtered = filtered;
+  note_age(&call, &now);
   start(&call, &now);
   end_start(client, task);
   return PAWL_OK;

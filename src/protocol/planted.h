@@ -50,7 +50,8 @@
   X(FACTOR_EARLY_PROX, "factor_early_prox", 0, false, "the proximal operator is applied before all pairs")             \
   X(RELAY_ONE_KNOWN, "relay_one_known", 0, false, "an aggregate is applied though the push of a contributor was")      \
   X(RELAY_RESENT, "relay_resent", 0, false, "an aggregate is added to pushes that its children sent themselves")       \
-  X(RELAY_EARLY_ACK, "relay_early_ack", 0, false, "a relay answers its children before the server has answered")
+  X(RELAY_EARLY_ACK, "relay_early_ack", 0, false, "a relay answers its children before the server has answered")       \
+  X(RELAY_OLD_CACHE, "relay_old_cache", 0, false, "a relay answers a pull with rows older than the caller's own push")
 
 enum pwi_planted {
   PWI_PLANTED_NONE,

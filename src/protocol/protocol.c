@@ -61,29 +61,28 @@ void pwi_terms_encode(const struct pwi_terms *terms, uint8_t bytes[PWI_TERMS_SIZ
   const uint64_t words[11] = {terms->vector.id,   terms->number,    terms->prior,       terms->settled,
                               terms->other,       terms->rows,      terms->claim.begin, terms->claim.end,
                               terms->range.begin, terms->range.end, terms->incarnation};
-  memset(bytes, 0, 8);
   bytes[0] = (uint8_t)terms->kind;
   bytes[1] = (uint8_t)terms->keys;
   bytes[2] = (uint8_t)((terms->keep ? TERMS_KEEP : 0) | (terms->clocks ? TERMS_CLOCKS : 0));
   bytes[3] = terms->codecs;
+  pwi_put_u32(bytes + 4, terms->staleness);
   put_words(bytes + 8, words, 11);
 }
 
 static bool terms_make_sense(const struct pwi_terms *terms) {
   if (terms->kind < PWI_REQUEST_PUSH || terms->kind > PWI_REQUEST_FOLD || terms->keys > PWI_KEYS_SIGNED) return false;
   if (terms->number == 0 || terms->vector.id == 0) return false;
+  if (terms->staleness > 0 && (terms->kind != PWI_REQUEST_PULL || terms->other == 0)) return false;
   if (pawl_range_is_empty(terms->claim) || pawl_range_is_empty(terms->range)) return false;
   return pawl_range_contains(terms->claim, terms->range);
 }
 
 pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *terms_out) {
-  static const uint8_t zeros[4];
   const uint8_t *from = bytes;
   uint64_t words[11];
   if (size != PWI_TERMS_SIZE) return PAWL_CORRUPT;
   for (size_t i = 0; i < 11; i++) words[i] = pwi_get_u64(from + 8 + 8 * i);
-  if ((from[2] & ~(TERMS_KEEP | TERMS_CLOCKS)) != 0 || (from[3] & 1) != 0 ||
-      memcmp(from + 4, zeros, sizeof zeros) != 0 || words[10] > UINT32_MAX)
+  if ((from[2] & ~(TERMS_KEEP | TERMS_CLOCKS)) != 0 || (from[3] & 1) != 0 || words[10] > UINT32_MAX)
     return PAWL_CORRUPT;
   struct pwi_terms terms = {
       .kind = (enum pwi_request_kind)from[0],
@@ -100,6 +99,7 @@ pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *t
       .range = {words[8], words[9]},
       .incarnation = (uint32_t)words[10],
       .codecs = from[3],
+      .staleness = pwi_get_u32(from + 4),
   };
   if (!terms_make_sense(&terms)) return PAWL_CORRUPT;
   *terms_out = terms;
@@ -155,7 +155,7 @@ const char *pwi_code_text(enum pwi_code code) {
 }
 
 void pwi_outcome_encode(const struct pwi_outcome *outcome, uint8_t bytes[PWI_OUTCOME_SIZE]) {
-  const uint64_t words[3] = {outcome->found, outcome->next, 0};
+  const uint64_t words[3] = {outcome->found, outcome->next, outcome->version};
   pwi_put_u32(bytes, (uint32_t)outcome->code);
   pwi_put_u32(bytes + 4, (uint32_t)outcome->status);
   put_words(bytes + 8, words, 3);
@@ -166,12 +166,13 @@ pawl_status pwi_outcome_decode(const void *bytes, size_t size, struct pwi_outcom
   if (size != PWI_OUTCOME_SIZE) return PAWL_CORRUPT;
   uint32_t code = pwi_get_u32(from);
   int32_t status = (int32_t)pwi_get_u32(from + 4);
-  if (code > PWI_CODE_DIRECT || status > 0 || pwi_get_u64(from + 24) != 0) return PAWL_CORRUPT;
+  if (code > PWI_CODE_DIRECT || status > 0) return PAWL_CORRUPT;
   *outcome_out = (struct pwi_outcome){
       .code = (enum pwi_code)code,
       .status = (pawl_status)status,
       .found = pwi_get_u64(from + 8),
       .next = pwi_get_u64(from + 16),
+      .version = pwi_get_u64(from + 24),
   };
   return PAWL_OK;
 }

@@ -148,6 +148,10 @@ enum pwi_request_keys {
  * PUSH, PUSHPULL, RESTORE, LINEAR, TICK and ENTER are numbered: they claim `claim`, and `prior` is the last
  * task that this sender sent to the claim before (store/clock.h). In a PULL, SCAN or FOLD, `prior` is the
  * last task of the sender that the read must include; if it is not here yet, the answer is GAP.
+ *
+ * A PULL to a relay names a group in `other`. Every member of the group has finished the tick in the head of the
+ * message, and `staleness` says how many ticks older the rows may be. Its `prior` is a version of the arc, as answers
+ * carry it: the rows must not be older. 0: any.
  */
 struct pwi_terms {
   enum pwi_request_kind kind;
@@ -159,13 +163,16 @@ struct pwi_terms {
   uint64_t prior;   /* the predecessor, see above */
   uint64_t settled; /* the sender has the answers to all its tasks up to this number */
   uint64_t other;   /* COLLECT: the retired sender; PUSH, PUSHPULL: the group whose pushes of this tick
-                       form an aggregate, or 0 */
+                       form an aggregate, or 0; PULL to a relay: the group */
   uint64_t rows;    /* number of keys: length of the list, or size of the range; SCAN: maximum number of
                        keys in the answer */
   struct pawl_range claim;
   struct pawl_range range; /* part of the claim */
   uint32_t incarnation;    /* of the vector, as the client knows it */
   uint8_t codecs;          /* PULL, PUSHPULL: codecs that the answer may use besides RAW: bits 1 << codec */
+  /* PULL to a relay. 0: only rows that are read after the request has come. Otherwise the rows may lack the pushes of
+   * the last `staleness` - 1 ticks up to that in the head. */
+  uint32_t staleness;
 };
 
 /* Returns true for a push into the aggregate of a group. */
@@ -175,12 +182,12 @@ static inline bool pwi_terms_are_aggregate(const struct pwi_terms *terms) {
 
 #define PWI_TERMS_SIZE 96
 
-/* Layout: u8 kind, u8 keys, u8 flags (1: keep, 2: clocks), u8 codecs, 4 zeros, then u64 each: vector, number,
+/* Layout: u8 kind, u8 keys, u8 flags (1: keep, 2: clocks), u8 codecs, u32 staleness, then u64 each: vector, number,
  * prior, settled, other, rows, claim.begin, claim.end, range.begin, range.end, incarnation. */
 void pwi_terms_encode(const struct pwi_terms *terms, uint8_t bytes[PWI_TERMS_SIZE]);
 
-/* PAWL_CORRUPT also for an unknown kind, a number or vector of 0, RAW among the codecs, an empty claim, and a
- * range that is empty or not in the claim. */
+/* PAWL_CORRUPT also for an unknown kind, a number or vector of 0, RAW among the codecs, an empty claim, a range that
+ * is empty or not in the claim, and a staleness of a request that is no PULL of a group. */
 PAWL_MUST_USE pawl_status pwi_terms_decode(const void *bytes, size_t size, struct pwi_terms *terms_out);
 
 /* The operation of a LINEAR or FOLD. LINEAR: the vector is y and `other` is x. FOLD: the vector is x and
@@ -227,9 +234,9 @@ PAWL_MUST_USE pawl_status pwi_operation_decode(const void *bytes, size_t size, s
  *             are not applied.
  *   UNPROVEN  A numbered request with a sender id that was not proved on this link: send a proof and try
  *             again.
- *   DIRECT    Nothing happened: the push came through a relay, or is an aggregate of one. The sender of each push
- *             sends it to the server itself. If a contributor is the reason, `next` is its sender, and `found` the
- *             number of its push.
+ *   DIRECT    Nothing happened: the push or pull came through a relay, or is an aggregate of one. The sender of each
+ *             push or pull sends it to the server itself. If a contributor is the reason, `next` is its sender, and
+ *             `found` the number of its push.
  */
 #define PWI_CODE_MAP(X)                                                                                                \
   X(OK, 0, "ok")                                                                                                       \
@@ -261,16 +268,19 @@ struct pwi_outcome {
   enum pwi_code code;
   pawl_status status; /* reason of REFUSED and FAILED; otherwise PAWL_OK */
   uint64_t found;     /* GAP, BROKEN: a time; ENTER, AWAIT: a tick; RESTORED: an incarnation; REFUSED: the
-                         first refused key */
+                         first refused key; PULL, by a relay: the rows have every push that the members made before
+                         they finished this tick */
   uint64_t next;      /* SCAN: the key to continue from; the end of the range if there are no more. LINEAR
                          and FOLD, also if REFUSED: the end of the processed claim. Other requests if
                          REFUSED: the end of the last refused key range */
+  uint64_t version;   /* OK, REFUSED, to nodes with PWI_FEATURE_RELAYED_PULLS: 1 + the version of the arc in which the
+                         whole claim lies, when the request was served or its rows were read; 0: unknown */
 };
 
 #define PWI_OUTCOME_SIZE 32
 #define PWI_ANSWER_PREFIX 128
 
-/* Layout: u32 code, i32 status, u64 found, u64 next, u64 0. */
+/* Layout: u32 code, i32 status, u64 each: found, next, version. */
 void pwi_outcome_encode(const struct pwi_outcome *outcome, uint8_t bytes[PWI_OUTCOME_SIZE]);
 PAWL_MUST_USE pawl_status pwi_outcome_decode(const void *bytes, size_t size, struct pwi_outcome *outcome_out);
 

@@ -50,6 +50,18 @@ static void test_terms_come_back(void **state) {
   }
 }
 
+static void test_the_staleness_of_a_pull_of_a_group_comes_back(void **state) {
+  (void)state;
+  struct pwi_terms terms = some_terms(), back;
+  uint8_t bytes[PWI_TERMS_SIZE], start[8] = {2, 1, 1, 0x42, 4, 3, 2, 1};
+  terms.kind = PWI_REQUEST_PULL;
+  terms.staleness = 0x01020304;
+  pwi_terms_encode(&terms, bytes);
+  assert_memory_equal(bytes, start, sizeof start);
+  assert_int_equal(pwi_terms_decode(bytes, sizeof bytes, &back), PAWL_OK);
+  assert_int_equal(back.staleness, 0x01020304);
+}
+
 static void assert_no_terms(struct pwi_terms terms) {
   struct pwi_terms back = {.number = 77};
   uint8_t bytes[PWI_TERMS_SIZE];
@@ -91,6 +103,8 @@ static void test_terms_that_say_nothing_sensible_are_corrupt(void **state) {
   ASSERT_NO_TERMS(terms.range.end = 150);
   ASSERT_NO_TERMS(terms.range.begin = 99);
   ASSERT_NO_TERMS(terms.range.end = 201);
+  ASSERT_NO_TERMS(terms.staleness = 1); /* no pull */
+  ASSERT_NO_TERMS((terms.staleness = 1, terms.kind = PWI_REQUEST_PULL, terms.other = 0));
 }
 
 static void test_operations_lie_where_the_header_says_and_come_back(void **state) {
@@ -142,7 +156,7 @@ static void test_operations_that_say_nothing_sensible_are_corrupt(void **state) 
 
 static void test_outcomes_come_back_and_others_are_corrupt(void **state) {
   (void)state;
-  struct pwi_outcome outcome = {PWI_CODE_REFUSED, PAWL_NODE_FULL, 5, 6}, back;
+  struct pwi_outcome outcome = {PWI_CODE_REFUSED, PAWL_NODE_FULL, 5, 6, 7}, back;
   uint8_t bytes[PWI_OUTCOME_SIZE];
   pwi_outcome_encode(&outcome, bytes);
   assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes, &back), PAWL_OK);
@@ -150,10 +164,8 @@ static void test_outcomes_come_back_and_others_are_corrupt(void **state) {
   assert_int_equal(back.status, PAWL_NODE_FULL);
   assert_int_equal(back.found, 5);
   assert_int_equal(back.next, 6);
+  assert_int_equal(back.version, 7);
   assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes - 1, &back), PAWL_CORRUPT);
-  bytes[24] = 1;
-  assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
-  bytes[24] = 0;
   bytes[0] = PWI_CODE_DIRECT + 1;
   assert_int_equal(pwi_outcome_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
   bytes[0] = 1;
@@ -432,6 +444,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_terms_lie_where_the_header_says),
       cmocka_unit_test(test_terms_come_back),
+      cmocka_unit_test(test_the_staleness_of_a_pull_of_a_group_comes_back),
       cmocka_unit_test(test_terms_that_say_nothing_sensible_are_corrupt),
       cmocka_unit_test(test_operations_lie_where_the_header_says_and_come_back),
       cmocka_unit_test(test_operations_that_say_nothing_sensible_are_corrupt),

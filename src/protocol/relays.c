@@ -63,6 +63,11 @@ bool pwi_relay_is_job(const char *job, struct pwi_relay_tree *tree_out) {
   return true;
 }
 
+bool pwi_relay_is_listed(const struct pwi_membership *membership, uint64_t id) {
+  const struct pwi_membership_sender *sender = pwi_membership_find(membership, (struct pwi_sender){id});
+  return sender && !sender->retired && pwi_relay_is_job(sender->job, NULL);
+}
+
 /* --- trees ---------------------------------------------------------------------------------------------- */
 
 void pwi_relays_fini(struct pwi_relays *relays) {

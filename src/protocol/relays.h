@@ -37,6 +37,9 @@ void pwi_relay_job(const struct pwi_relay_tree *tree, char job[PWI_JOB_MAX + 1])
  * read as "none". */
 bool pwi_relay_is_job(const char *job, struct pwi_relay_tree *tree_out);
 
+/* Returns true for the id of a live sender that is a relay. */
+bool pwi_relay_is_listed(const struct pwi_membership *membership, uint64_t id);
+
 /* --- trees ---------------------------------------------------------------------------------------------- */
 
 #define PWI_RELAY_SHARDS 64 /* servers with a tree of their own; further ones share these */

@@ -125,6 +125,14 @@ uint64_t pwi_chain_lowest(const struct pwi_chains *chains, const struct pwi_chai
  * may extend over several neighbouring chains without followers; the result is the first of them. */
 struct pwi_chain *pwi_chains_route(struct pwi_chains *chains, const struct pwi_place *place, struct pawl_range claim);
 
+/* The version of the chain that has all these positions, if they all have the same; otherwise false. */
+static inline bool pwi_chain_version_at(const struct pwi_chain *chain, struct pawl_range positions,
+                                        uint64_t *version_out) {
+  if (!chain->is_even || !pawl_range_contains(chain->positions, positions)) return false;
+  *version_out = chain->version;
+  return true;
+}
+
 /* Before a numbered request is served: takes a log entry for its change; NULL if the chain has no followers.
  * `row_bytes` and `state_bytes` are of one row; `stamps` is the number of other senders in an aggregate.
  * PAWL_NO_MEMORY, PAWL_NODE_LIMIT, PAWL_TOO_LARGE; PAWL_QUEUE_FULL if the logs are too large. */

@@ -120,14 +120,18 @@ static bool is_behind(const struct pwi_handler_link *link, const struct pwi_requ
   return request->terms.kind == PWI_REQUEST_COLLECT && pwi_membership_is_live(numbers->membership, other);
 }
 
+static bool is_shown(struct pwi_handler_link *link, struct pwi_sender sender) {
+  const struct pwi_handler_numbers *numbers = link->handler->config.numbers;
+  uint64_t verifier = numbers->node | (numbers->is_sender ? PWI_VERIFIER_IS_SENDER : 0);
+  return pwi_shown_is(&link->shown, numbers->membership, numbers->cluster, verifier, sender.id);
+}
+
 /* Numbered requests of a live sender are accepted only with its proof. A sender that is not live is told so
  * anyway. */
 static bool is_impostor(struct pwi_handler_link *link, const struct pwi_request *request) {
   const struct pwi_handler_numbers *numbers = link->handler->config.numbers;
   if (!pwi_request_is_numbered(request->terms.kind) || link->shown.bound == request->sender.id) return false;
-  uint64_t verifier = numbers->node | (numbers->is_sender ? PWI_VERIFIER_IS_SENDER : 0);
-  return pwi_membership_is_live(numbers->membership, request->sender) &&
-         !pwi_shown_is(&link->shown, numbers->membership, numbers->cluster, verifier, request->sender.id);
+  return pwi_membership_is_live(numbers->membership, request->sender) && !is_shown(link, request->sender);
 }
 
 /* A COLLECT about a retired sender is answered only to a client that proves the same key. */
@@ -136,11 +140,10 @@ static bool may_collect(struct pwi_handler_link *link, const struct pwi_request 
   const struct pwi_membership_sender *sender = pwi_membership_find(numbers->membership, request->sender);
   const struct pwi_membership_sender *other =
       pwi_membership_find(numbers->membership, (struct pwi_sender){request->terms.other});
-  uint64_t verifier = numbers->node | (numbers->is_sender ? PWI_VERIFIER_IS_SENDER : 0);
   *outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE}; /* one side may lack the newest membership */
   if (!sender || sender->retired) return false;
   *outcome = (struct pwi_outcome){.code = PWI_CODE_UNPROVEN};
-  if (!pwi_shown_is(&link->shown, numbers->membership, numbers->cluster, verifier, request->sender.id)) return false;
+  if (!is_shown(link, request->sender)) return false;
   *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = PAWL_FORBIDDEN};
   return !other || memcmp(sender->key, other->key, sizeof sender->key) == 0;
 }
@@ -278,12 +281,20 @@ static bool may_view(const struct pwi_handler_link *link, const struct pwi_reque
          pwi_handler_leaves_values(link, request, filters);
 }
 
+/* As in an outcome. */
+static uint64_t version_of(const struct pwi_chain *chain, struct pawl_range positions) {
+  uint64_t version;
+  return pwi_chain_version_at(chain, positions, &version) ? version + 1 : 0;
+}
+
 /* Sends the answer now, or defers it until all members of the chain have everything that it has seen. */
 static void answer(struct pwi_handler_link *link, struct pwi_chain *chain, const struct pwi_request *request,
                    const struct pwi_entry *entry, struct pwi_served *served, struct pwi_handler_buffer *buffer,
                    const char *values, struct pwi_answer_form form) {
   enum pawl_type type = entry->is.type;
   struct pwi_place place = pwi_entry_place(entry);
+  struct pawl_range positions = pawl_range_of(pwi_place_position(&place, request->terms.claim.begin),
+                                              pwi_place_position(&place, request->terms.claim.end - 1) + 1);
   struct pwi_reply reply = {.link = link,
                             .number = request->terms.number,
                             .task = request->task,
@@ -295,12 +306,12 @@ static void answer(struct pwi_handler_link *link, struct pwi_chain *chain, const
                             .buffer = buffer,
                             .values = values};
   bool tells = served->outcome.code == PWI_CODE_OK || served->outcome.code == PWI_CODE_REFUSED;
+  if (chain && tells && link->peering.features & PWI_FEATURE_RELAYED_PULLS)
+    reply.served.outcome.version = version_of(chain, positions);
   if (!chain || !tells || pwi_chain_is_settled(chain) || is_early(request, served)) {
     pwi_handler_send(&reply);
     return;
   }
-  struct pawl_range positions = pawl_range_of(pwi_place_position(&place, request->terms.claim.begin),
-                                              pwi_place_position(&place, request->terms.claim.end - 1) + 1);
   /* Far more than a client has under way; a resend finds its effect. */
   if (link->deferred_count >= PWI_HANDLER_DEFERRED_MAX) {
     struct pwi_outcome later = {.code = PWI_CODE_NOT_HERE};
@@ -573,6 +584,7 @@ static void take_proof(struct pwi_handler_link *link, const struct pwi_sections 
   if (!section || section->length != sizeof scratch || link->inbox.is_dropped) return;
   pwi_shown_take(&link->shown, link->inbox.head.sender,
                  pwi_inbox_at(&link->inbox, section->offset, sizeof scratch, scratch), sizeof scratch);
+  (void)is_shown(link, (struct pwi_sender){link->inbox.head.sender});
 }
 
 /* If the body was not buffered for lack of memory, the request is refused, or fails, by its terms alone. */
@@ -623,7 +635,12 @@ static pawl_status deal_with(struct pwi_handler_link *link) {
     pwi_handler_say(link, request.terms.number, request.task, &outcome);
     return PAWL_OK;
   }
-  if (pwi_sections_find(&sections, PWI_SECTION_CONTRIBUTORS)) {
+  bool is_relayed = pwi_sections_find(&sections, PWI_SECTION_CONTRIBUTORS) != NULL;
+  if (is_relayed && request.terms.kind == PWI_REQUEST_PULL && !status) {
+    bool may;
+    status = pwi_handler_relayed_pull(link, &sections, &request, entry, &may);
+    if (status || !may) return status;
+  } else if (is_relayed) {
     if (!status && is_aggregate(&request)) status = pwi_shard_inspect(link->handler->config.shard, &request);
     if (status) request.refusal = status;
     status = pwi_handler_relayed(link, &sections, &request, entry, is_aggregate(&request) ? chain : NULL);

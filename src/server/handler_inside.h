@@ -174,6 +174,12 @@ PAWL_MUST_USE pawl_status pwi_handler_relayed(struct pwi_handler_link *link, con
                                               const struct pwi_request *request, const struct pwi_entry *entry,
                                               const struct pwi_chain *chain);
 
+/* Returns in `*may_out` whether a pull of a relay may be served: it is for everybody that the request names. Otherwise
+ * answers it. PAWL_CORRUPT: malformed. */
+PAWL_MUST_USE pawl_status pwi_handler_relayed_pull(struct pwi_handler_link *link, const struct pwi_sections *sections,
+                                                   const struct pwi_request *request, const struct pwi_entry *entry,
+                                                   bool *may_out);
+
 /* server/handler_bounds.c. Adds a link to those of its identity, and removes it. PAWL_NO_MEMORY. */
 PAWL_MUST_USE pawl_status pwi_handler_enter(struct pwi_handler_link *link, const char *identity);
 void pwi_handler_exit(struct pwi_handler_link *link);

@@ -1,4 +1,4 @@
-/* Aggregates of relays: who may act for whom, and serving them.
+/* Requests of relays: who may act for whom, and serving aggregates.
  *
  * A relay sends one push for several senders. The request handler serves it only if
  *   - the link is proved to be that of a relay of the membership, and its key has no limits;
@@ -6,6 +6,9 @@
  *   - each contributor has a link of its own here, which is proved as well. The rights of that link bound what is done
  *     in the contributor's name, and its quota counts the bytes.
  * The answer is DIRECT if any of this is missing. Then each contributor sends its push itself, which makes the link.
+ *
+ * A pull of a relay names those who wait for the rows. The same holds for each of them, with the right to read. They
+ * may read the vector from the relay's cache for a while.
  */
 #include <stdint.h>
 
@@ -17,9 +20,7 @@
 #define VOUCHED_MAX 65536
 
 static bool is_relay(const struct pwi_handler *handler, uint64_t id) {
-  const struct pwi_membership_sender *sender =
-      pwi_membership_find(handler->config.numbers->membership, (struct pwi_sender){id});
-  return sender && !sender->retired && pwi_relay_is_job(sender->job, NULL);
+  return pwi_relay_is_listed(handler->config.numbers->membership, id);
 }
 
 /* Each proof is verified once: ids are never used again. */
@@ -45,53 +46,69 @@ static struct pwi_handler_link *own_link(const struct pwi_handler *handler, uint
 }
 
 static bool may_contribute(struct pwi_handler_link *link, const struct pwi_contributor *contributor,
-                           const struct pwi_entry *entry) {
+                           const struct pwi_entry *entry,
+                           bool (*may)(const struct pwi_rights *rights, const char *name)) {
   struct pwi_handler *handler = link->handler;
   const struct pwi_handler_link *own = own_link(handler, contributor->sender.id);
-  if (!own || !pwi_rights_may_change(&own->rights, entry->name)) return false;
+  if (!own || !may(&own->rights, entry->name)) return false;
   return is_relay(handler, contributor->relay) && has_proof(handler, contributor);
 }
 
-static void charge(struct pwi_handler_link *link, const struct pwi_contributor *contributors, size_t count) {
+static void charge(struct pwi_handler_link *link, const struct pwi_contributor *contributors, size_t count,
+                   uint64_t bytes) {
   int64_t now = pwi_net_now(link->handler->config.net);
   for (size_t i = 0; i < count; i++) {
     struct pwi_handler_link *own = own_link(link->handler, contributors[i].sender.id);
-    if (own && own->account) pwi_quota_account_take(own->account, link->inbox.body_size, now);
+    if (own && own->account) pwi_quota_account_take(own->account, bytes, now);
   }
+}
+
+static bool may_all(struct pwi_handler_link *link, const struct pwi_entry *entry,
+                    const struct pwi_contributor *contributors, size_t count,
+                    bool (*may)(const struct pwi_rights *rights, const char *name), struct pwi_outcome *outcome) {
+  for (size_t i = 0; i < count; i++) {
+    if (may_contribute(link, &contributors[i], entry, may)) continue;
+    outcome->next = contributors[i].sender.id;
+    outcome->found = contributors[i].task;
+    return false;
+  }
+  return true;
 }
 
 /* Returns true if the aggregate was taken; its answer follows. */
 static bool take(struct pwi_handler_link *link, const struct pwi_request *request, const struct pwi_entry *entry,
                  const struct pwi_contributor *contributors, size_t count, struct pwi_outcome *outcome) {
-  for (size_t i = 0; i < count; i++) {
-    if (may_contribute(link, &contributors[i], entry)) continue;
-    outcome->next = contributors[i].sender.id;
-    outcome->found = contributors[i].task;
-    return false;
-  }
+  if (!may_all(link, entry, contributors, count, pwi_rights_may_change, outcome)) return false;
   if (!pwi_shard_serve_relayed(link->handler->config.shard, request, contributors, count, outcome)) return false;
-  charge(link, contributors, count);
+  charge(link, contributors, count, link->inbox.body_size);
   return true;
+}
+
+/* Leaves `*contributors_out` NULL if the sender may not act for others, or for lack of memory. */
+static pawl_status read_contributors(struct pwi_handler_link *link, const struct pwi_sections *sections,
+                                     const struct pwi_request *request, struct pwi_contributor **contributors_out,
+                                     size_t *count_out) {
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_CONTRIBUTORS);
+  uint32_t hops;
+  bool is_legal = request->filters_size == 0 && !link->inbox.is_dropped &&
+                  is_relay(link->handler, request->sender.id) && pwi_rights_are_full(&link->rights);
+  char *bytes = is_legal ? pwi_alloc(section->length + 1) : NULL;
+  if (!bytes) return PAWL_OK;
+  pawl_status status = pwi_contributors_decode(pwi_inbox_at(&link->inbox, section->offset, section->length, bytes),
+                                               section->length, contributors_out, count_out, &hops);
+  pwi_free(bytes);
+  return status == PAWL_NO_MEMORY ? PAWL_OK : status;
 }
 
 pawl_status pwi_handler_relayed(struct pwi_handler_link *link, const struct pwi_sections *sections,
                                 const struct pwi_request *request, const struct pwi_entry *entry,
                                 const struct pwi_chain *chain) {
-  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_CONTRIBUTORS);
   struct pwi_outcome outcome = {.code = PWI_CODE_DIRECT};
   struct pwi_contributor *contributors = NULL;
   size_t count = 0;
-  uint32_t hops;
-  bool is_legal = chain && !request->refusal && request->filters_size == 0 && !request->operand &&
-                  !link->inbox.is_dropped && is_relay(link->handler, request->sender.id) &&
-                  pwi_rights_are_full(&link->rights);
-  char *bytes = is_legal ? pwi_alloc(section->length + 1) : NULL;
-  pawl_status status = PAWL_OK;
-  if (bytes)
-    status = pwi_contributors_decode(pwi_inbox_at(&link->inbox, section->offset, section->length, bytes),
-                                     section->length, &contributors, &count, &hops);
-  pwi_free(bytes);
-  if (status && status != PAWL_NO_MEMORY) return status;
+  bool is_legal = chain && !request->refusal && !request->operand;
+  pawl_status status = is_legal ? read_contributors(link, sections, request, &contributors, &count) : PAWL_OK;
+  if (status) return status;
   bool is_taken = contributors && take(link, request, entry, contributors, count, &outcome);
   if (!is_taken) {
     pwi_log(link->handler->config.log, PAWL_LOG_DEBUG, "aggregate.refused",
@@ -100,5 +117,21 @@ pawl_status pwi_handler_relayed(struct pwi_handler_link *link, const struct pwi_
     pwi_handler_say(link, request->terms.number, request->task, &outcome);
   }
   pwi_free(contributors);
+  return PAWL_OK;
+}
+
+pawl_status pwi_handler_relayed_pull(struct pwi_handler_link *link, const struct pwi_sections *sections,
+                                     const struct pwi_request *request, const struct pwi_entry *entry, bool *may_out) {
+  struct pwi_outcome outcome = {.code = PWI_CODE_DIRECT};
+  struct pwi_contributor *readers = NULL;
+  size_t count = 0;
+  pawl_status status = read_contributors(link, sections, request, &readers, &count);
+  if (status) return status;
+  *may_out = readers && may_all(link, entry, readers, count, pwi_rights_may_read, &outcome);
+  if (*may_out)
+    charge(link, readers, count, request->terms.rows * pwi_entry_row_bytes(entry));
+  else
+    pwi_handler_say(link, request->terms.number, request->task, &outcome);
+  pwi_free(readers);
   return PAWL_OK;
 }

@@ -65,6 +65,10 @@ enum pwi_hello_role {
 /* Row functions (pawl_vector_run). */
 #define PWI_FEATURE_ROW_FUNCTIONS UINT64_C(0x4000)
 
+/* Pulls of groups through relays: a server reads for the members that a relay names, and answers carry versions of
+ * arcs. */
+#define PWI_FEATURE_RELAYED_PULLS UINT64_C(0x8000)
+
 /* Priorities of clients: higher ones go first (docs/priorities.md). */
 #define PWI_PRIORITY_LOWEST 1
 #define PWI_PRIORITY_HIGHEST 9
