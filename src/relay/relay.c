@@ -39,7 +39,7 @@ static bool is_proven(struct pwi_relay *relay, struct relay_child *child, const 
                       state.sender | PWI_VERIFIER_IS_SENDER, control->head.sender);
 }
 
-static pawl_status read_keys(const struct pwi_control *control, const void *body, struct relay_push *push,
+static pawl_status read_keys(const struct pwi_control *control, const void *body, struct relay_request *push,
                              uint64_t **keys_out) {
   const struct pwi_section *section = pwi_sections_find(&control->sections, PWI_SECTION_KEYS);
   *keys_out = NULL;
@@ -69,7 +69,7 @@ static pawl_status read_keys(const struct pwi_control *control, const void *body
 }
 
 /* Values must be plain, and as many as the rows need. */
-static bool read_values(const struct pwi_control *control, const void *body, struct relay_push *push) {
+static bool read_values(const struct pwi_control *control, const void *body, struct relay_request *push) {
   const struct pwi_section *section = pwi_sections_find(&control->sections, PWI_SECTION_VALUES);
   size_t bytes;
   if (!section || section->codec != PWI_CODEC_RAW || section->value_type != (uint8_t)push->entry->is.type) return false;
@@ -79,11 +79,22 @@ static bool read_values(const struct pwi_control *control, const void *body, str
   return bytes > 0 && bytes == section->length;
 }
 
-static bool is_sound(const struct pwi_relay *relay, const struct pwi_control *control, struct relay_push *push) {
+static bool is_pull(const struct pwi_terms *terms) { return terms->kind == PWI_REQUEST_PULL && terms->other != 0; }
+
+/* A child that knows more of vectors or of the view may have seen what this relay has not. */
+static bool is_behind(const struct pwi_relay *relay, const struct pwi_control *control) {
+  const struct pwi_view *view = pwi_client_view(relay->client);
+  return !view || control->head.view > (uint32_t)view->epoch ||
+         control->head.catalogue > (uint32_t)pwi_client_catalogue(relay->client)->number;
+}
+
+static bool is_sound(const struct pwi_relay *relay, const struct pwi_control *control, struct relay_request *push) {
   const struct pwi_membership *membership = pwi_client_membership(relay->client);
   const struct pwi_terms *terms = &push->terms;
   push->entry = pwi_catalogue_find(pwi_client_catalogue(relay->client), terms->vector);
-  if (!pwi_terms_are_aggregate(terms) || terms->rows == 0 || !push->entry) return false;
+  if (terms->rows == 0 || !push->entry) return false;
+  if (is_pull(terms) && (is_behind(relay, control) || terms->clocks)) return false;
+  if (is_pull(terms) && pwi_sections_find(&control->sections, PWI_SECTION_FILTERS)) return false;
   if (push->entry->kind != PWI_ENTRY_VECTOR || push->entry->incarnation != terms->incarnation) return false;
   /* Coefficients of an operand are no rows that could be added, even if they are as long. */
   if (pwi_sections_find(&control->sections, PWI_SECTION_OPERAND)) return false;
@@ -92,9 +103,9 @@ static bool is_sound(const struct pwi_relay *relay, const struct pwi_control *co
   return control->head.membership <= (uint32_t)membership->number;
 }
 
-/* The contributors of an aggregate, or the sender itself. `*all_out` is freed by the caller. */
+/* The contributors of an aggregate or of a pull of a relay, or the sender itself. `*all_out` is freed by the caller. */
 static pawl_status read_contributors(const struct relay_child *child, const struct pwi_control *control,
-                                     const void *body, struct relay_push *push, struct pwi_contributor **all_out) {
+                                     const void *body, struct relay_request *push, struct pwi_contributor **all_out) {
   size_t size;
   const void *bytes = pwi_control_find(control, body, PWI_SECTION_CONTRIBUTORS, &size);
   if (bytes) {
@@ -105,8 +116,8 @@ static pawl_status read_contributors(const struct relay_child *child, const stru
   struct pwi_contributor *self = pwi_alloc_zero(1, sizeof *self);
   if (!self) return PAWL_NO_MEMORY;
   *self = (struct pwi_contributor){.sender = {control->head.sender},
-                                   .task = control->head.task,
-                                   .prior = push->terms.prior,
+                                   .task = is_pull(&push->terms) ? 1 : control->head.task,
+                                   .prior = is_pull(&push->terms) ? 0 : push->terms.prior,
                                    .settled = push->terms.settled,
                                    .relay = child->proved_to};
   memcpy(self->seal, child->seal, sizeof self->seal);
@@ -115,7 +126,7 @@ static pawl_status read_contributors(const struct relay_child *child, const stru
   return self->task != 0 && self->prior < self->task ? PAWL_OK : PAWL_CORRUPT;
 }
 
-static bool is_cycle(struct pwi_relay *relay, const struct relay_push *push) {
+static bool is_cycle(struct pwi_relay *relay, const struct relay_request *push) {
   if (push->hops < PWI_RELAY_HOPS_MAX) return false;
   pwi_log(relay->config.log, PAWL_LOG_WARN, "relay.cycle",
           "vector=%s tick=%llu hops=%u what=relays-send-to-one-another-in-a-circle", push->entry->name,
@@ -123,25 +134,35 @@ static bool is_cycle(struct pwi_relay *relay, const struct relay_push *push) {
   return true;
 }
 
-/* Takes a push whose sender is proven. Only malformed bytes are an error. */
+/* Takes a push or pull whose sender is proven. Only malformed bytes are an error. Only a relay may pull for others:
+ * rows that are here are given without asking a server. */
 static pawl_status take(struct pwi_relay *relay, const struct relay_child *child, const struct pwi_control *control,
-                        const void *body, struct relay_push *push, bool *taken_out) {
+                        const void *body, struct relay_request *push, bool *taken_out) {
   struct pwi_contributor *all = NULL;
   uint64_t *keys = NULL;
   *taken_out = false;
-  if (relay->is_leaving || !is_sound(relay, control, push) || !read_values(control, body, push)) return PAWL_OK;
+  bool pulls = is_pull(&push->terms);
+  if (relay->is_leaving || !is_sound(relay, control, push)) return PAWL_OK;
+  if (!pulls && !read_values(control, body, push)) return PAWL_OK;
+  if (pulls && pwi_sections_find(&control->sections, PWI_SECTION_CONTRIBUTORS) &&
+      !pwi_relay_is_listed(pwi_client_membership(relay->client), control->head.sender))
+    return PAWL_OK;
   pawl_status status = read_keys(control, body, push, &keys);
   if (!status) status = read_contributors(child, control, body, push, &all);
-  if (!status && !is_cycle(relay, push)) *taken_out = pwi_relay_take(relay, push);
+  if (!status && !is_cycle(relay, push)) *taken_out = pulls ? pwi_relay_read(relay, push) : pwi_relay_take(relay, push);
   pwi_free(all);
   pwi_free(keys);
   return status == PAWL_CORRUPT || status == PAWL_TRUNCATED ? status : PAWL_OK;
 }
 
+static void say(struct pwi_relay *relay, const struct relay_waiter *waiter, enum pwi_code code, pawl_status why) {
+  pwi_relay_answer(relay, waiter, &(struct pwi_outcome){.code = code, .status = why});
+}
+
 static pawl_status request(void *context, struct pwi_link link, const struct pwi_peering *peering,
                            const struct pwi_control *control, const void *body) {
   struct pwi_relay *relay = context;
-  struct relay_push push = {.tick = control->head.tick};
+  struct relay_request push = {.tick = control->head.tick};
   bool is_taken;
   size_t size;
   (void)peering;
@@ -149,22 +170,23 @@ static pawl_status request(void *context, struct pwi_link link, const struct pwi
   const void *terms = pwi_control_find(control, body, PWI_SECTION_TERMS, &size);
   pawl_status status = terms ? pwi_terms_decode(terms, size, &push.terms) : PAWL_CORRUPT;
   if (status) return status;
-  push.waiter = (struct relay_waiter){.link = link, .number = push.terms.number, .task = control->head.task};
-  if (!pwi_terms_are_aggregate(&push.terms)) {
-    pwi_relay_answer(relay, &push.waiter, PWI_CODE_FAILED, PAWL_UNSUPPORTED);
+  push.waiter = (struct relay_waiter){
+      .link = link, .number = push.terms.number, .task = control->head.task, .sender = control->head.sender};
+  if (!pwi_terms_are_aggregate(&push.terms) && !is_pull(&push.terms)) {
+    say(relay, &push.waiter, PWI_CODE_FAILED, PAWL_UNSUPPORTED);
     return PAWL_OK;
   }
   struct relay_child *child = child_of(relay, link);
   if (!child) return PAWL_NO_MEMORY;
   if (!is_proven(relay, child, control, body)) {
-    pwi_relay_answer(relay, &push.waiter, PWI_CODE_UNPROVEN, PAWL_OK);
+    say(relay, &push.waiter, PWI_CODE_UNPROVEN, PAWL_OK);
     return PAWL_OK;
   }
   status = take(relay, child, control, body, &push, &is_taken);
   if (status) return status;
   if (!is_taken) {
     relay->figures.refused++;
-    pwi_relay_answer(relay, &push.waiter, PWI_CODE_DIRECT, PAWL_OK);
+    say(relay, &push.waiter, PWI_CODE_DIRECT, PAWL_OK);
   }
   pwi_relay_look(relay, pwi_net_now(relay->config.net));
   return PAWL_OK;
@@ -176,13 +198,18 @@ static void link_down(void *context, struct pwi_link link) {
   struct pwi_relay *relay = context;
   struct relay_child *child = pwi_idmap_get(&relay->children, link.id);
   pwi_relay_lose(relay, link);
+  pwi_relay_lose_reader(relay, link);
+  if (child && child->shown.bound != 0) pwi_relay_forbid(relay, child->shown.bound);
   pwi_idmap_remove(&relay->children, link.id);
   pwi_free(child);
 }
 
 static void done(void *context, uint64_t cookie) { pwi_relay_done(context, cookie); }
 
-static void look(void *context, int64_t now) { pwi_relay_look(context, now); }
+static void look(void *context, int64_t now) {
+  pwi_relay_look(context, now);
+  pwi_relay_look_at_reads(context, now);
+}
 
 /* A member has gone, and is not waited for. Nothing may be started here. */
 static void membership_changed(void *context) {
@@ -225,6 +252,8 @@ void pwi_relay_destroy(struct pwi_relay *relay) {
   if (!relay) return;
   pwi_client_destroy(relay->client);
   while (relay->sums) pwi_relay_free(relay->sums);
+  while (relay->reads) pwi_relay_free_read(relay->reads);
+  pwi_free(relay->rights);
   for (size_t i = 0; i < relay->children.room; i++)
     if (relay->children.slots[i].id) pwi_free(relay->children.slots[i].item);
   pwi_idmap_fini(&relay->children);
@@ -234,6 +263,7 @@ void pwi_relay_destroy(struct pwi_relay *relay) {
 void pwi_relay_leave(struct pwi_relay *relay) {
   relay->is_leaving = true;
   pwi_relay_give_up(relay);
+  pwi_relay_give_up_reads(relay);
   pwi_client_leave(relay->client);
 }
 
@@ -243,7 +273,11 @@ struct pwi_client *pwi_relay_client(struct pwi_relay *relay) {
 
 void pwi_relay_figures(const struct pwi_relay *relay, struct pwi_relay_figures *figures_out) {
   *figures_out = relay->figures;
-  figures_out->waiting = 0;
+  figures_out->waiting = figures_out->kept = figures_out->kept_bytes = 0;
   for (const struct relay_sum *sum = relay->sums; sum; sum = sum->next) figures_out->waiting += !sum->is_over;
-  figures_out->waiting_bytes = relay->memory;
+  for (const struct relay_read *read = relay->reads; read; read = read->next) {
+    figures_out->kept++;
+    figures_out->kept_bytes += read->memory;
+  }
+  figures_out->waiting_bytes = relay->memory - figures_out->kept_bytes;
 }

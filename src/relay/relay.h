@@ -1,11 +1,12 @@
-/* A relay: adds up the pushes of a group on their way to the servers (MLNet 3.2, docs/relays.md).
+/* A relay: adds up the pushes of a group on their way to the servers, and reads rows once for all members that pull
+ * them (MLNet 3.2, docs/relays.md).
  *
- * To its children, members of a group and other relays, it is a server that takes group pushes and nothing else. To the
- * servers, and to the relay above it, it is a client that sends aggregates. It joins the cluster as a sender with the
+ * To its children, members of a group and other relays, it is a server that takes pushes and pulls of groups and
+ * nothing else. To the servers, and to the relay above it, it is a client that sends aggregates and pulls. It joins the cluster as a sender with the
  * job of a relay (protocol/relays.h), and needs a key without limits.
  *
  * A relay holds nothing that is acknowledged: it answers a push after the server has answered the aggregate. Whenever
- * anything is in doubt it answers DIRECT, and its children send their pushes to the server. So a relay may die at any
+ * anything is in doubt it answers DIRECT, and its children send their requests to the server. So a relay may die at any
  * moment.
  *
  * Pushes of a PUSHPULL bring the rows back once; the relay passes them to all children that asked for them.
@@ -28,7 +29,7 @@ struct pwi_relay_config {
   const char *host, *rack;
   const uint8_t *identity;
   struct pwi_relay_tree tree;
-  uint64_t memory_max; /* bytes of pushes and rows that wait; 0: 1 GiB */
+  uint64_t memory_max; /* bytes of pushes and rows that wait or are kept; 0: 1 GiB */
 };
 
 /* Creates a relay, which begins to join. Errors as pwi_client_create. */
@@ -47,8 +48,12 @@ struct pwi_relay_figures {
   uint64_t pushes, bytes_in;       /* of children that were added up, or passed on alone */
   uint64_t aggregates, bytes_out;  /* sent up, with their values */
   uint64_t applied;                /* aggregates that the server applied */
-  uint64_t refused;                /* pushes that were answered DIRECT */
+  uint64_t refused;                /* pushes and pulls that were answered DIRECT */
   uint64_t waiting, waiting_bytes; /* aggregates that are gathered or under way now */
+  uint64_t pulls, bytes_back;      /* pulls of children that were answered with rows */
+  uint64_t pulls_kept;             /* of these, with rows that were here already */
+  uint64_t reads, bytes_read;      /* requests for rows that were sent up */
+  uint64_t kept, kept_bytes;       /* reads whose rows are here now, or on their way */
 };
 
 void pwi_relay_figures(const struct pwi_relay *relay, struct pwi_relay_figures *figures_out);

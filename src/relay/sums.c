@@ -24,19 +24,19 @@
 /* --- one sum -------------------------------------------------------------------------------------------- */
 
 void pwi_relay_free(struct relay_sum *sum) {
-  struct relay_sum **at = &sum->relay->sums;
+  struct relay_sum **at = &sum->crowd.relay->sums;
   while (*at != sum) at = &(*at)->next;
   *at = sum->next;
-  sum->relay->memory -= sum->memory;
-  for (size_t i = 0; i < sum->waiter_count; i++) pwi_free(sum->waiters[i].out);
-  pwi_free(sum->waiters);
-  pwi_free(sum->contributors);
+  sum->crowd.relay->memory -= sum->memory;
+  pwi_relay_fini_crowd(&sum->crowd);
+  pwi_free(sum->contributors.items);
   pwi_free(sum->keys);
   pwi_free(sum->values);
-  pwi_free(sum->rows);
   pwi_writer_fini(&sum->section);
   pwi_free(sum);
 }
+
+static void unread(struct relay_crowd *crowd) { pwi_relay_free((struct relay_sum *)crowd); }
 
 static bool is_same_range(struct pawl_range a, struct pawl_range b) { return a.begin == b.begin && a.end == b.end; }
 
@@ -46,7 +46,7 @@ static bool is_beside(const struct relay_sum *sum, const struct pwi_terms *terms
          sum->terms.incarnation == terms->incarnation && is_same_range(sum->terms.claim, terms->claim);
 }
 
-static bool matches(const struct relay_sum *sum, const struct relay_push *push) {
+static bool matches(const struct relay_sum *sum, const struct relay_request *push) {
   const struct pwi_terms *terms = &push->terms;
   if (sum->is_sent || !is_beside(sum, terms, push->tick)) return false;
   if (sum->terms.kind != terms->kind || !is_same_range(sum->terms.range, terms->range)) return false;
@@ -54,55 +54,38 @@ static bool matches(const struct relay_sum *sum, const struct relay_push *push) 
   return !push->keys || memcmp(sum->keys, push->keys, (size_t)terms->rows * sizeof *sum->keys) == 0;
 }
 
-/* The place of a sender among the contributors; where it would be, if it is not there. */
-static size_t place_of(const struct relay_sum *sum, uint64_t sender) {
-  size_t low = 0, high = sum->contributor_count;
-  while (low < high) {
-    size_t middle = low + (high - low) / 2;
-    if (sum->contributors[middle].sender.id < sender)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
-static bool has(const struct relay_sum *sum, uint64_t sender) {
-  size_t at = place_of(sum, sender);
-  return at < sum->contributor_count && sum->contributors[at].sender.id == sender;
-}
-
-static bool is_known(const struct pwi_relay *relay, const struct relay_push *push) {
+static bool is_known(const struct pwi_relay *relay, const struct relay_request *push) {
   for (const struct relay_sum *sum = relay->sums; sum; sum = sum->next)
     for (size_t i = 0; !sum->is_over && is_beside(sum, &push->terms, push->tick) && i < push->count; i++)
-      if (has(sum, push->contributors[i].sender.id)) return true;
+      if (pwi_relay_has_sender(&sum->contributors, push->contributors[i].sender.id)) return true;
   return false;
 }
 
-static struct relay_sum *begin(struct pwi_relay *relay, const struct relay_push *push) {
+static struct relay_sum *begin(struct pwi_relay *relay, const struct relay_request *push) {
   size_t rows = (size_t)push->terms.rows, row_bytes = pwi_entry_row_bytes(push->entry);
   size_t keys = push->keys ? rows * sizeof *push->keys : 0;
   bool pulls = push->terms.kind == PWI_REQUEST_PUSHPULL;
   size_t back = pulls ? rows * row_bytes : 0; /* the values of as many pushed rows have arrived */
   uint64_t memory = (uint64_t)push->bytes + keys + back + BESIDE;
-  if (relay->memory + memory > relay->config.memory_max) return NULL;
+  if (!pwi_relay_make_room(relay, memory)) return NULL;
   struct relay_sum *sum = pwi_alloc_zero(1, sizeof *sum);
   if (!sum) return NULL;
   *sum = (struct relay_sum){.next = relay->sums,
-                            .relay = relay,
-                            .id = ++relay->last_sum,
                             .terms = push->terms,
                             .tick = push->tick,
-                            .value_type = (uint8_t)push->entry->is.type,
-                            .row_bytes = row_bytes,
                             .values = pwi_alloc(push->bytes),
                             .keys = keys ? pwi_alloc(keys) : NULL,
-                            .rows = back ? pwi_alloc(back) : NULL,
                             .bytes = push->bytes,
                             .memory = (size_t)memory};
+  sum->crowd = (struct relay_crowd){.relay = relay,
+                                    .id = ++relay->last_crowd,
+                                    .value_type = (uint8_t)push->entry->is.type,
+                                    .rows = back ? pwi_alloc(back) : NULL,
+                                    .bytes = back,
+                                    .unread = unread};
   relay->sums = sum;
   relay->memory += memory;
-  if (sum->values && (!keys || sum->keys) && (!back || sum->rows)) {
+  if (sum->values && (!keys || sum->keys) && (!back || sum->crowd.rows)) {
     if (keys) memcpy(sum->keys, push->keys, keys);
     memset(sum->values, 0, sum->bytes);
     return sum;
@@ -111,37 +94,29 @@ static struct relay_sum *begin(struct pwi_relay *relay, const struct relay_push 
   return NULL;
 }
 
-static bool make_room(struct relay_sum *sum, size_t count) {
-  return sum->contributor_count + count <= PWI_CONTRIBUTORS_MAX &&
-         PWI_GROW(sum->contributors, sum->contributor_room, sum->contributor_count + count) &&
-         PWI_GROW(sum->waiters, sum->waiter_room, sum->waiter_count + 1);
-}
-
-static void add(struct relay_sum *sum, const struct relay_push *push) {
-  bool is_first = sum->waiter_count == 0;
-  size_t count = sum->bytes / pwi_scalar_size((enum pwi_scalar)sum->value_type);
+/* Returns false if there is no room: nothing has changed. */
+static bool add(struct relay_sum *sum, const struct relay_request *push) {
+  struct relay_crowd *crowd = &sum->crowd;
+  bool is_first = crowd->waiter_count == 0;
+  size_t count = sum->bytes / pwi_scalar_size((enum pwi_scalar)crowd->value_type);
+  if (!PWI_GROW(crowd->waiters, crowd->waiter_room, crowd->waiter_count + 1)) return false;
+  if (!pwi_relay_add_senders(&sum->contributors, push->contributors, push->count)) return false;
   if (is_first) /* zero plus the first push would lose the sign of a zero */
     memcpy(sum->values, push->values, sum->bytes);
   else
-    pwi_row_kernels_best()->array[PWI_APPLY_ADD][sum->value_type - 1](sum->values, push->values, count);
-  for (size_t i = 0; i < push->count; i++) {
-    size_t at = place_of(sum, push->contributors[i].sender.id);
-    memmove(&sum->contributors[at + 1], &sum->contributors[at],
-            (sum->contributor_count - at) * sizeof *sum->contributors);
-    sum->contributors[at] = push->contributors[i];
-    sum->contributor_count++;
-  }
-  sum->waiters[sum->waiter_count++] = push->waiter;
+    pwi_row_kernels_best()->array[PWI_APPLY_ADD][crowd->value_type - 1](sum->values, push->values, count);
+  crowd->waiters[crowd->waiter_count++] = push->waiter;
   if (push->hops > sum->hops) sum->hops = push->hops;
+  return true;
 }
 
 /* Remembers how far apart pushes of one tick come, also those that come too late. */
-static void note_spread(struct pwi_relay *relay, const struct relay_push *push, int64_t now) {
+static void note_spread(struct pwi_relay *relay, const struct relay_request *push, int64_t now) {
   for (const struct relay_sum *sum = relay->sums; sum; sum = sum->next)
     if (is_beside(sum, &push->terms, push->tick) && now - sum->begun > relay->spread) relay->spread = now - sum->begun;
 }
 
-bool pwi_relay_take(struct pwi_relay *relay, const struct relay_push *push) {
+bool pwi_relay_take(struct pwi_relay *relay, const struct relay_request *push) {
   int64_t now = pwi_net_now(relay->config.net);
   struct relay_sum *sum = relay->sums;
   if (is_known(relay, push)) return false;
@@ -150,11 +125,10 @@ bool pwi_relay_take(struct pwi_relay *relay, const struct relay_push *push) {
   bool is_new = !sum;
   if (is_new) sum = begin(relay, push);
   if (!sum) return false;
-  if (!make_room(sum, push->count)) {
+  if (!add(sum, push)) {
     if (is_new) pwi_relay_free(sum);
     return false;
   }
-  add(sum, push);
   if (is_new) sum->begun = now;
   sum->last = now;
   relay->figures.pushes += push->count;
@@ -166,18 +140,19 @@ bool pwi_relay_take(struct pwi_relay *relay, const struct relay_push *push) {
 
 static void finished(struct pwi_task *task) {
   struct relay_sum *sum = (struct relay_sum *)((char *)task - offsetof(struct relay_sum, task));
-  struct pwi_relay *relay = sum->relay;
+  struct pwi_relay *relay = sum->crowd.relay;
   bool is_applied = task->status == PAWL_OK;
   sum->is_over = true;
+  sum->crowd.version = sum->answer.outcome.version;
   relay->figures.applied += is_applied;
-  if (!is_applied) relay->figures.refused += sum->contributor_count;
-  pwi_relay_answer_all(sum, is_applied ? PWI_CODE_OK : PWI_CODE_DIRECT);
+  if (!is_applied) relay->figures.refused += sum->contributors.count;
+  pwi_relay_answer_all(&sum->crowd, is_applied ? PWI_CODE_OK : PWI_CODE_DIRECT);
 }
 
 static void give_up(struct relay_sum *sum) {
   sum->is_sent = sum->is_over = true;
-  sum->relay->figures.refused += sum->contributor_count;
-  pwi_relay_answer_all(sum, PWI_CODE_DIRECT);
+  sum->crowd.relay->figures.refused += sum->contributors.count;
+  pwi_relay_answer_all(&sum->crowd, PWI_CODE_DIRECT);
 }
 
 void pwi_relay_give_up(struct pwi_relay *relay) {
@@ -188,18 +163,17 @@ void pwi_relay_give_up(struct pwi_relay *relay) {
 }
 
 static void answer_early(struct relay_sum *sum) {
-  if (!pwi_is_planted(PWI_PLANTED_RELAY_EARLY_ACK) || sum->rows) return;
-  for (size_t i = 0; i < sum->waiter_count; i++) {
-    if (!sum->waiters[i].is_gone) pwi_relay_answer(sum->relay, &sum->waiters[i], PWI_CODE_OK, PAWL_OK);
-    sum->waiters[i].is_gone = true;
-  }
+  if (!pwi_is_planted(PWI_PLANTED_RELAY_EARLY_ACK) || sum->crowd.rows) return;
+  for (size_t i = 0; i < sum->crowd.waiter_count; i++)
+    if (!sum->crowd.waiters[i].is_gone)
+      pwi_relay_answer_one(&sum->crowd, i, &(struct pwi_outcome){.code = PWI_CODE_OK});
 }
 
 static void send(struct relay_sum *sum) {
-  struct pwi_relay *relay = sum->relay;
+  struct pwi_relay *relay = sum->crowd.relay;
   struct pwi_flow *flow;
   pwi_writer_reset(&sum->section);
-  pwi_contributors_encode(sum->contributors, sum->contributor_count, sum->hops + 1, &sum->section);
+  pwi_contributors_encode(sum->contributors.items, sum->contributors.count, sum->hops + 1, &sum->section);
   pawl_status status = sum->section.status;
   if (!status) status = pwi_client_flow(relay->client, sum->terms.vector, 0, &flow);
   if (!status && pwi_flow_entry(flow)->incarnation != sum->terms.incarnation) status = PAWL_RESTORED;
@@ -215,10 +189,11 @@ static void send(struct relay_sum *sum) {
                                       .keys = sum->keys,
                                       .rows = (size_t)sum->terms.rows,
                                       .in = sum->values,
-                                      .out = sum->rows,
+                                      .out = sum->crowd.rows,
                                       .contributors = sum->section.data,
                                       .contributors_size = sum->section.size,
-                                      .hops = sum->hops + 1};
+                                      .hops = sum->hops + 1,
+                                      .answer = &sum->answer};
   sum->task = (struct pwi_task){.finished = finished};
   sum->is_sent = true;
   relay->figures.aggregates++;
@@ -261,7 +236,7 @@ static int64_t hold_of(const struct pwi_relay *relay) {
 static size_t contributed(const struct pwi_relay *relay, const struct relay_sum *like) {
   size_t count = 0;
   for (const struct relay_sum *sum = relay->sums; sum; sum = sum->next)
-    if (!sum->is_over && is_beside(sum, &like->terms, like->tick)) count += sum->contributor_count;
+    if (!sum->is_over && is_beside(sum, &like->terms, like->tick)) count += sum->contributors.count;
   return count;
 }
 
@@ -289,9 +264,9 @@ void pwi_relay_lose(struct pwi_relay *relay, struct pwi_link link) {
   for (struct relay_sum *sum = relay->sums, *next; sum; sum = next) {
     bool was_in = false;
     next = sum->next;
-    for (size_t i = 0; i < sum->waiter_count; i++) {
-      if (sum->waiters[i].link.id != link.id) continue;
-      sum->waiters[i].is_gone = was_in = true;
+    for (size_t i = 0; i < sum->crowd.waiter_count; i++) {
+      if (sum->crowd.waiters[i].link.id != link.id) continue;
+      sum->crowd.waiters[i].is_gone = was_in = true;
     }
     if (was_in && !sum->is_sent) give_up(sum);
   }
