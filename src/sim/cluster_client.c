@@ -78,6 +78,8 @@ static void add_figures(struct pwi_client_figures *sum, const struct pwi_client 
   sum->bytes_pulled += more.bytes_pulled;
   sum->relayed += more.relayed;
   sum->relays_refused += more.relays_refused;
+  sum->pulls_relayed += more.pulls_relayed;
+  sum->pulls_refused += more.pulls_refused;
 }
 
 struct pwi_client_figures pwi_cluster_client_figures(const struct pwi_cluster_client *client) {

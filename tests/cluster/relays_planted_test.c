@@ -47,11 +47,17 @@ static void test_a_relay_that_answers_early_is_found(void **state) {
   find(PWI_PLANTED_RELAY_EARLY_ACK);
 }
 
+static void test_a_relay_that_answers_with_rows_older_than_the_caller_s_own_push_is_found(void **state) {
+  (void)state;
+  find(PWI_PLANTED_RELAY_OLD_CACHE);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_an_aggregate_with_a_known_contributor_is_found),
       cmocka_unit_test(test_an_aggregate_beside_a_resent_push_is_found),
       cmocka_unit_test(test_a_relay_that_answers_early_is_found),
+      cmocka_unit_test(test_a_relay_that_answers_with_rows_older_than_the_caller_s_own_push_is_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -240,6 +240,8 @@ static void count_client(struct campaign *campaign, const struct pwi_cluster_cli
   campaign->figures.retirements += figures.retirements;
   campaign->figures.relayed += figures.relayed;
   campaign->figures.relays_refused += figures.relays_refused;
+  campaign->figures.pulls_relayed += figures.pulls_relayed;
+  campaign->figures.pulls_refused += figures.pulls_refused;
   campaign->figures.holds += figures.holds;
 }
 

@@ -68,7 +68,8 @@ enum pwi_campaign_paced_bug {
   X(TRIGGER, "trigger")                                                                                                \
   X(LOCAL, "local")                                                                                                    \
   X(GATE, "gate")                                                                                                      \
-  X(LOSS, "loss")
+  X(LOSS, "loss")                                                                                                      \
+  X(READERS, "readers")
 
 enum pwi_campaign_workload {
 #define PWI_WORKLOAD_ENUM(name, text) PWI_WORKLOAD_##name,
@@ -129,8 +130,8 @@ void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *
 /* Gives a drawn campaign so many managers, 1 to 3. 0: as drawn. */
 void pwi_campaign_set_managers(uint32_t managers, struct pwi_campaign_config *config);
 
-/* Turns a drawn campaign into one of relays: the group of the workload `sums`, with longer work, and one to three
- * relays. Many faults remain. */
+/* Turns a drawn campaign into one of relays: the groups of the workloads `sums`, with longer work, and `readers`, and one
+ * to three relays. Many faults remain. */
 void pwi_campaign_set_relays(struct pwi_campaign_config *config);
 
 /* Describes the campaign in one line, truncated to `size`. */
@@ -155,6 +156,13 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(aggregates, "aggregates of relays")                                                                                \
   X(relayed_applied, "aggregates of relays applied")                                                                   \
   X(relays_refused, "pushes that relays or servers refused")                                                           \
+  X(old_pulls, "pulls of a group")                                                                                     \
+  X(pulls_relayed, "pulls sent to relays")                                                                             \
+  X(pulls_refused, "pulls that relays or servers refused")                                                             \
+  X(pulls_answered, "pulls that relays answered")                                                                      \
+  X(pulls_kept, "pulls that relays answered at once")                                                                  \
+  X(relay_reads, "reads of relays")                                                                                    \
+  X(excused_bounds, "campaigns in which relays heard a deposed head")                                                  \
   X(linear_calls, "calls of linear algebra")                                                                           \
   X(runs, "calls of row functions on dense vectors")                                                                   \
   X(folds, "folds")                                                                                                    \

@@ -144,11 +144,14 @@ void pwi_campaign_set_relays(struct pwi_campaign_config *config) {
   config->workers = config->crew = config->paced = 0;
   config->filters = config->functions = config->refusals = false;
   config->memory_max = 0;
-  config->workloads = UINT32_C(1) << PWI_WORKLOAD_SUMS;
+  config->workloads = 0;
   config->relays = between(&random, 1, RELAYS_MAX);
   snprintf(config->tree, sizeof config->tree, "%s", trees[pwi_random_below(&random, sizeof trees / sizeof *trees)]);
   if (config->points > 3) config->points = 3;
   if (pwi_random_chance(&random, 0.3)) config->gap_nodes_ns = 1000 * MS;
+  uint64_t way = pwi_random_below(&random, 10);
+  if (way < 6) config->workloads |= UINT32_C(1) << PWI_WORKLOAD_SUMS;
+  if (way > 3) config->workloads |= UINT32_C(1) << PWI_WORKLOAD_READERS;
 }
 
 static void describe_workloads(const struct pwi_campaign_config *config, char *text, size_t size) {

@@ -480,6 +480,8 @@ bool pwi_watch_all_have_it(const struct campaign *campaign); /* all nodes that a
 /* A message arrives at a client with this session of the history. If it is the answer of a head that was
  * deposed and has not learned of it, the session's reads are excused. */
 void pwi_watch_heard(struct campaign *campaign, uint32_t session, const struct pwi_message *message);
+/* The same for a relay, which passes the rows on to any session, and may keep them. */
+void pwi_watch_relay_heard(struct campaign *campaign, const struct pwi_message *message);
 
 /* havoc.c */
 PAWL_MUST_USE pawl_status pwi_havoc_begin(struct campaign *campaign);

@@ -9,6 +9,14 @@ static void count(struct campaign_relay *relay) {
   pwi_relay_figures(relay->client.relay, &more);
   figures->aggregates += more.aggregates;
   figures->relayed_applied += more.applied;
+  figures->pulls_answered += more.pulls;
+  figures->pulls_kept += more.pulls_kept;
+  figures->relay_reads += more.reads;
+}
+
+static void heard(void *context, const struct pwi_message *message) {
+  const struct campaign_relay *relay = context;
+  pwi_watch_relay_heard(relay->campaign, message);
 }
 
 /* The relay is gone already when `stopped` is called, so figures of relays that die are lost. */
@@ -21,7 +29,8 @@ pawl_status pwi_campaign_relays_add(struct campaign *campaign) {
   for (uint32_t i = 0; i < campaign->config.relays && !status; i++) {
     struct campaign_relay *relay = &relays->all[i];
     relay->campaign = campaign;
-    relay->client = (struct pwi_cluster_client){.rack = racks[i % 2], .tree = &relays->tree, .context = relay};
+    relay->client =
+        (struct pwi_cluster_client){.rack = racks[i % 2], .tree = &relays->tree, .heard = heard, .context = relay};
     snprintf(relay->client.name, sizeof relay->client.name, "relay%u", (unsigned char)i);
     status = pwi_campaign_client_add(campaign, &relay->client, true);
   }

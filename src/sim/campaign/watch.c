@@ -273,6 +273,22 @@ void pwi_watch_heard(struct campaign *campaign, uint32_t session, const struct p
     campaign->figures.excused += pwi_history_excuse(campaign->history, session, is_stale, &heard);
 }
 
+static bool is_stale_anywhere(const struct pwi_view *view, struct heard *heard) {
+  for (size_t i = 0; view && i < view->arc_count; i++)
+    if (is_stale(heard, pwi_view_arc_range(view, i).begin)) return true;
+  return false;
+}
+
+void pwi_watch_relay_heard(struct campaign *campaign, const struct pwi_message *message) {
+  struct pwi_message_head head = pwi_message_peek(message->head);
+  struct heard heard = {&campaign->watch, head.sender, head.view};
+  if (head.kind != PWI_SAY_ANSWER || heard.epoch + 1 >= campaign->watch.epochs) return;
+  if (!is_stale_anywhere(campaign->watch.views[heard.epoch].view, &heard)) return;
+  campaign->figures.excused += pwi_history_excuse(campaign->history, PWI_HISTORY_ALL, is_stale, &heard);
+  pwi_history_excuse_bound(campaign->history);
+  campaign->figures.excused_bounds = 1;
+}
+
 void pwi_watch_fini(struct campaign *campaign) {
   for (size_t i = 0; i < campaign->watch.epochs; i++) pwi_view_release(campaign->watch.views[i].view);
   pwi_free(campaign->watch.views);

@@ -88,6 +88,20 @@ static bool check_present(const struct counted_check *work, const struct call *r
   return true;
 }
 
+/* The push precedes the TICK of its session that the read needs. Nothing is promised about sessions that have ended:
+ * groups do not wait for them. */
+static bool is_bound(const struct counted_check *work, const struct call *read, const struct call *push) {
+  const struct pwi_history *history = work->report->history;
+  if (history->is_bound_excused || history->sessions[push->session].gone != NEVER) return false;
+  for (size_t i = 0; i < history->call_count; i++) {
+    const struct call *call = &history->calls[i];
+    bool is_it = call->verb == PWI_HISTORY_TICK && call->session == push->session && call->tick == read->tick &&
+                 strcmp(call->name, read->name) == 0;
+    if (is_it && call->began > push->began && !(call->ended != NEVER && call->status)) return true;
+  }
+  return false;
+}
+
 /* `newest` is the push of the set that began last. */
 static bool check_absent(const struct counted_check *work, const struct call *read, bool is_excused, size_t p,
                          const struct call *newest) {
@@ -99,6 +113,7 @@ static bool check_absent(const struct counted_check *work, const struct call *re
   if (later > p) return broken(work, "order", push, "is not in a row that shows", push_of(work, later - 1));
   if (newest && push->effective < newest->began)
     return broken(work, "order", push, "is not in a row that shows", newest);
+  if (read->is_old) return is_excused || !is_bound(work, read, push) || broken(work, "bound", read, "lacks", push);
   if (push->effective < read->began && !is_excused) return broken(work, "recent", read, "lacks", push);
   return true;
 }
@@ -128,7 +143,7 @@ static bool check_pair(const struct counted_check *work, size_t a, size_t b) {
     return broken(work, "comparable", after, "neither contains nor is contained in the", before);
   if (before->ended > after->began) return true;
   if (before->session == after->session) return broken(work, "monotonic", after, "is older than", before);
-  return pwi_history_is_excused(after, work->key->reads.items[b].place) ||
+  return after->is_old || pwi_history_is_excused(after, work->key->reads.items[b].place) ||
          broken(work, "recent", after, "is older than", before);
 }
 

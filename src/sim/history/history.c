@@ -185,7 +185,8 @@ uint32_t pwi_history_begin(struct pwi_history *history, int64_t now, const struc
                          .count = call->count,
                          .range = call->range,
                          .tick = call->tick,
-                         .options = call->options};
+                         .options = call->options,
+                         .is_old = call->is_old};
   if (call->name) begun->name = copy_name(history, call->name);
   if (call->count == 0) return (uint32_t)index;
   begun->keys = pwi_history_alloc(history, call->count * sizeof(struct key *));
@@ -296,12 +297,14 @@ size_t pwi_history_excuse(struct pwi_history *history, uint32_t session,
   size_t excused = 0;
   for (size_t i = 0; i < history->call_count && !history->lacks_memory; i++) {
     struct call *call = &history->calls[i];
-    if (call->session != session || call->ended != NEVER) continue;
+    if ((session != PWI_HISTORY_ALL && call->session != session) || call->ended != NEVER) continue;
     call->is_excused |= call->verb == PWI_HISTORY_SCAN;
     if (is_pull(call->verb)) excused += excuse_call(call, is_stale, context);
   }
   return excused;
 }
+
+void pwi_history_excuse_bound(struct pwi_history *history) { history->is_bound_excused = true; }
 
 void pwi_history_bound(struct pwi_history *history, uint64_t position) {
   for (size_t i = 0; i < history->bound_count; i++)

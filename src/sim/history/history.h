@@ -39,8 +39,10 @@
  *   scan        a scan returns no key twice and none outside of its range; it is a read of all keys in the
  *               part of the range that it covered
  *
- * `recent` has one excuse, a head that was deposed and has not learned of it (pwi_history_excuse). The other
- * rules have none.
+ *   bound       a read that may be old contains all pushes that a member of the group began before its TICK `tick`
+ *
+ * A read that may be old (`is_old`) obeys all rules but `recent`. `recent` has one excuse, a head that was deposed and has not learned of it (pwi_history_excuse); `bound`
+ * has the same one for all reads (pwi_history_excuse_bound). The other rules have none.
  *
  * A call without an answer may or may not have taken effect, and may do so at any later time.
  *
@@ -126,9 +128,12 @@ struct pwi_history_call {
   const int64_t *rows;     /* PUSH, PUSHPULL: of pwi_history_row, or sums of such rows (filters) */
   struct pawl_range range; /* SCAN: of stored keys */
 
-  /* ENTER, TICK, AWAIT: name of the group; CREATE, DELETE, RESTORE, LOOK, MISS: name of the vector */
+  /* ENTER, TICK, AWAIT, and a PULL whose rows may be old: name of the group; CREATE, DELETE, RESTORE, LOOK, MISS: name of the vector */
   const char *name;
-  uint64_t tick;    /* TICK, AWAIT */
+  uint64_t tick; /* TICK, AWAIT */
+  /* PULL: its rows may be old. They have the pushes that all members of the group `name` began before they finished
+   * `tick` */
+  bool is_old;
   uint64_t options; /* CREATE, RESTORE: any number that stands for the options; equal if the options are */
 };
 
@@ -161,11 +166,16 @@ void pwi_history_end(struct pwi_history *history, int64_t now, uint32_t call, co
 
 /* --- facts that the observer contributes ---------------------------------------------------------------- */
 
+#define PWI_HISTORY_ALL UINT32_MAX /* all sessions */
+
 /* A session receives an answer of a head that was deposed and has not learned of it. Reads of this session
  * that are under way are excused from `recent` for keys at positions for which `is_stale` returns true. Returns
  * the number of rows that were not excused before. */
 size_t pwi_history_excuse(struct pwi_history *history, uint32_t session,
                           bool (*is_stale)(void *context, uint64_t position), void *context);
+
+/* From now on a read that may be old may lack any push of others: rows of a deposed head may be kept somewhere. */
+void pwi_history_excuse_bound(struct pwi_history *history);
 
 /* From now on an arc begins at this position of the ring. Without any bound the rule `part` is not checked. */
 void pwi_history_bound(struct pwi_history *history, uint64_t position);

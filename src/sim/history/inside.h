@@ -36,6 +36,7 @@ struct call {
   uint8_t *fates;        /* of pushes, by key: enum fate */
   bool *excused;         /* of reads, by key */
   bool is_excused;       /* a scan, for all keys */
+  bool is_old;           /* a pull whose rows may be old */
   struct pawl_range range;
   char *name;
   uint64_t tick, options, id;
@@ -81,6 +82,7 @@ struct block;
 
 struct pwi_history {
   bool lacks_memory;
+  bool is_bound_excused;
   char problem[160]; /* a rule that a recorded answer broke by itself; "": none */
   uint64_t sequence;
   struct call *calls;

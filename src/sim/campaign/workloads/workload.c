@@ -11,7 +11,7 @@ static const struct pwi_workload_ops *const all_ops[PWI_WORKLOADS] = {
     [PWI_WORKLOAD_LINEAR] = &pwi_workload_linear,   [PWI_WORKLOAD_CALLER] = &pwi_workload_caller,
     [PWI_WORKLOAD_SAVER] = &pwi_workload_saver,     [PWI_WORKLOAD_TRIGGER] = &pwi_workload_trigger,
     [PWI_WORKLOAD_LOCAL] = &pwi_workload_local,     [PWI_WORKLOAD_GATE] = &pwi_workload_gate,
-    [PWI_WORKLOAD_LOSS] = &pwi_workload_loss,
+    [PWI_WORKLOAD_LOSS] = &pwi_workload_loss,       [PWI_WORKLOAD_READERS] = &pwi_workload_readers,
 };
 
 static pawl_status begin_one(struct campaign *campaign, size_t kind) {

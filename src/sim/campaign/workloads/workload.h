@@ -20,6 +20,7 @@
  *   gate.c          a barrier that was passed, when its head dies
  *   loss.c          a server that dies for good and is given up; the only workload of its campaign
  *   saver.c         checkpoints
+ *   readers.c       pulls of a group, in campaigns with relays
  */
 #ifndef PWI_SIM_CAMPAIGN_WORKLOADS_WORKLOAD_H
 #define PWI_SIM_CAMPAIGN_WORKLOADS_WORKLOAD_H
@@ -58,7 +59,7 @@ struct pwi_workload_ops {
 
 extern const struct pwi_workload_ops pwi_workload_scanner, pwi_workload_names, pwi_workload_heir, pwi_workload_sums,
     pwi_workload_linear, pwi_workload_caller, pwi_workload_saver, pwi_workload_trigger, pwi_workload_local,
-    pwi_workload_gate, pwi_workload_loss;
+    pwi_workload_gate, pwi_workload_loss, pwi_workload_readers;
 
 /* True if the client is in its first life and was never declared dead, by the manager's durable decisions. */
 bool pwi_workload_is_loyal(const struct pwi_workload *workload, const struct pwi_cluster_client *client);
