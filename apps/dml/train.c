@@ -200,16 +200,40 @@ pawl_status dml_run_test(struct dml_run *run) {
 
 /* --- the end ---------------------------------------------------------------------------------------------- */
 
+/* By how many standard deviations an error must be below that of guessing: it is the best of many epochs. */
+#define SURE 3
+
+/* The error of the most frequent class as the answer for all held-out rows. NAN: no memory. */
+static double guess(const struct dml_run *run) {
+  const uint32_t *classes = run->points.classes;
+  uint32_t most = 0, best = 0;
+  size_t right = 0;
+  for (size_t i = 0; i < run->paired; i++) most = classes[i] > most ? classes[i] : most;
+  size_t *counts = apps_alloc_zero((size_t)most + 1, sizeof *counts);
+  if (!counts) return (double)NAN;
+  for (size_t i = 0; i < run->paired; i++) counts[classes[i]]++;
+  for (uint32_t c = 1; c <= most; c++) best = counts[c] > counts[best] ? c : best;
+  for (size_t i = run->paired; i < run->paired + run->held; i++) right += classes[i] == best;
+  apps_free(counts);
+  return 1 - (double)right / (double)run->held;
+}
+
+static bool is_no_guess(const struct dml_run *run) {
+  double by_guess = run->result.guess_error;
+  return run->result.error < by_guess - SURE * sqrt(by_guess * (1 - by_guess) / (double)run->held);
+}
+
 static const char *advice(const struct dml_run *run) {
   if (run->undone == run->epoch) return "a lower --rate, or more --epochs: no epoch lowered the objective";
   if (run->result.euclid_error <= 0) return "Euclidean distance: it makes no error on these rows";
+  if (!is_no_guess(run)) return "more rows, or other features: classes may not depend on these";
   return "another --rank, more --neighbours, a larger --margin, or more rows";
 }
 
 static void conclude(struct dml_run *run) {
   struct pawl_metric_result *result = &run->result;
   struct pawl_metric_about *about = &run->model->about;
-  result->is_better = result->error < result->euclid_error;
+  result->is_better = result->error < result->euclid_error && is_no_guess(run);
   result->advice = result->is_better ? NULL : advice(run);
   result->epochs = run->epoch;
   result->undone = run->undone;
@@ -230,6 +254,8 @@ static pawl_status finish(struct dml_run *run) {
   run->result.test_error = run->result.test_euclid_error = run->result.test_pca_error = (double)NAN;
   pawl_status status = run->test ? dml_run_test(run) : PAWL_OK;
   if (status) return status;
+  run->result.guess_error = guess(run);
+  if (isnan(run->result.guess_error)) return apps_say(run->error, PAWL_NO_MEMORY, "out of memory");
   memcpy(run->weights.at, run->best, bytes_of_weights(run));
   dml_run_map(run);
   conclude(run);

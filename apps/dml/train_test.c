@@ -274,6 +274,26 @@ static void test_a_metric_without_a_gain_is_not_called_better(void **state) {
   pawl_mlr_rows_destroy(rows);
 }
 
+/* Classes by lot have nothing to do with the features, and the lot decides which of the errors is lowest. */
+static void test_a_metric_of_noise_is_not_called_better(void **state) {
+  (void)state;
+  struct apps_random random = apps_random_of(3, 41, 0, 0);
+  for (uint32_t i = 0; i < 12; i++) {
+    char text[4000] = "";
+    size_t at = 0;
+    struct pawl_metric_options options = options_of(1);
+    struct pawl_metric_result result;
+    for (int row = 0; row < 200; row++)
+      at += (size_t)snprintf(text + at, sizeof text - at, "%d 1:%d 2:%d\n", (int)apps_random_below(&random, 2),
+                             (int)apps_random_below(&random, 100), (int)apps_random_below(&random, 100));
+    struct pawl_mlr_rows *rows = rows_of_text(text);
+    pawl_metric_model_destroy(trained(rows, NULL, &options, &result));
+    assert_false(result.is_better);
+    assert_true(result.guess_error > 0.25 && result.guess_error < 0.75 && result.advice);
+    pawl_mlr_rows_destroy(rows);
+  }
+}
+
 static void test_any_number_of_threads_gives_the_same_model(void **state) {
   (void)state;
   struct pawl_mlr_rows *rows = make_mixture(usual);
@@ -365,6 +385,7 @@ int main(void) {
       cmocka_unit_test(test_rows_without_a_label_are_left_out),
       cmocka_unit_test(test_a_rate_that_is_too_high_is_halved),
       cmocka_unit_test(test_a_metric_without_a_gain_is_not_called_better),
+      cmocka_unit_test(test_a_metric_of_noise_is_not_called_better),
       cmocka_unit_test(test_any_number_of_threads_gives_the_same_model),
       cmocka_unit_test(test_a_run_that_is_stopped_keeps_the_best_model),
       cmocka_unit_test(test_options_that_make_no_sense_are_refused),

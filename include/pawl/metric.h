@@ -119,23 +119,26 @@ struct pawl_metric_progress {
   /* by workers, since the beginning: see struct pawl_matrix_shared */
   uint64_t update_bytes;
   double work_s, wait_s;
+  const char *unsaved; /* why the last checkpoint that was due could not be written; "": it was, or none was due */
 };
 
 struct pawl_metric_result {
-  const char *why;                       /* "epochs", "no better" (several epochs in succession), "interrupted" */
-  const char *advice;                    /* what to try if the metric is no better than Euclidean distance; else NULL */
-  bool is_better;                        /* than Euclidean distance, on the held-out rows */
-  uint64_t epochs, undone;               /* complete ones, and those of them that were undone */
-  uint64_t resumed;                      /* epochs that the checkpoint had */
-  uint64_t best;                         /* the epoch whose W is the model's; 0: PCA */
-  double objective;                      /* of the model */
-  double first_objective;                /* of PCA */
-  double error, euclid_error, pca_error; /* on the held-out rows, with the other rows as neighbours */
+  const char *why;         /* "epochs", "no better" (several epochs in succession), "interrupted" */
+  const char *advice;      /* what to try if the metric is no better; else NULL */
+  bool is_better;          /* than Euclidean distance and than guessing, on the held-out rows */
+  double guess_error;      /* of the most frequent class of the other rows as the answer for all of them */
+  uint64_t epochs, undone; /* complete ones, and those of them that were undone */
+  uint64_t resumed;        /* epochs that the checkpoint had */
+  uint64_t best;           /* the epoch whose W is the model's; 0: PCA */
+  double objective;        /* of the model */
+  double first_objective;  /* of PCA */
+  double error, euclid_error, pca_error;                /* on the held-out rows, with the other rows as neighbours */
   double test_error, test_euclid_error, test_pca_error; /* on the test rows, with all rows as neighbours; NAN: none */
   uint64_t held, similar, dissimilar;                   /* held-out rows; pairs */
   uint64_t test_judged, test_unknown_labels;
   double seconds, pairs_per_s;
-  uint32_t threads; /* as they were used */
+  uint32_t threads;               /* as they were used */
+  char unsaved[PAWL_METRIC_TEXT]; /* why the last checkpoint could not be written; "": it was, or there is none */
 };
 
 struct pawl_metric_options {
