@@ -1,5 +1,6 @@
 #!/bin/sh
-# What was trained is never lost: files whose ids begin at 0, formats that cannot say a model, disks that are full.
+# What was trained, and what it was trained on, is never lost: files whose ids begin at 0, formats that cannot say a model, disks that
+# are full, names of files that are read.
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
@@ -130,3 +131,38 @@ wait $trainer || code=$?
 kept=$(sed -n 's/.*the model was saved to \(.*\) instead$/\1/p' folder.log)
 [ -n "$kept" ] || fail 'the model is lost'
 expect 0 "$pawl" predict "$kept" one.svm
+
+# --- files that are read are not replaced -----------------------------------------------------------------------------------------
+
+# keeps FILE WHAT ARGUMENT…: the command refuses to let WHAT replace FILE, and does not.
+keeps() {
+  file=$1
+  what=$2
+  shift 2
+  cp "$file" before
+  expect 2 "$pawl" "$@"
+  complained "the $what would replace the data in "
+  cmp -s "$file" before || fail "'$*' has replaced $file"
+}
+ln -s one.svm link.svm
+for i in 1 2 3 4 5 6 7 8 9 10; do echo '3 0:2 1:1 2:5'; done >docs.ldac
+for method in svm logistic linear multiclass metric sparse-coding; do
+  keeps one.svm model train $method one.svm -o one.svm
+  keeps one.svm log train $method one.svm --log ./link.svm -o no.model
+done
+keeps test.svm model train logistic one.svm --valid test.svm -o test.svm
+keeps test.svm model train multiclass one.svm --test test.svm -o test.svm
+keeps docs.ldac model train lda docs.ldac --topics 2 -o docs.ldac
+keeps names model train lda docs.ldac --topics 2 --vocab names -o names
+keeps one.svm output predict one.model one.svm --scores -o link.svm
+keeps one.model output predict one.model one.svm --scores -o one.model
+keeps one.model output model export one.model -o one.model
+[ ! -e no.model ] || fail 'a refused training has written a model'
+
+# A checkpoint replaces an earlier one, and nothing else.
+for method in multiclass metric sparse-coding; do
+  cp one.svm notes
+  expect 1 "$pawl" train $method one.svm --checkpoint notes -o some.model
+  complained 'notes is there already and is no checkpoint of this method'
+  cmp -s one.svm notes || fail "a checkpoint of $method has replaced a file"
+done

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "cli/apart.h"
 #include "cli/models/lda_input.h"
 
 enum { LETTER_COUNTS = PWI_LDA_OWN };
@@ -165,8 +166,10 @@ static int run_export(const struct pwi_command *command, int argc, char **argv) 
   matrix.text = ends_with(output, ".txt");
   if (!matrix.text && !ends_with(output, ".npy"))
     return pwi_cli_usage(command, "unknown format of '%s'; expected a name that ends in .npy or .txt", output);
+  int exit_code = pwi_cli_apart(command, "output", output, (const char *const *)argv + args.rest, 1);
+  if (exit_code != PWI_EXIT_OK) return exit_code;
   pwi_lda_input_init(&input, command);
-  int exit_code = export_model(&input, &matrix, argv[args.rest], output, json);
+  exit_code = export_model(&input, &matrix, argv[args.rest], output, json);
   pwi_lda_input_fini(&input);
   return exit_code;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "cli/apart.h"
 #include "cli/models/lda_input.h"
 
 enum { LETTER_ALL = PWI_LDA_OWN };
@@ -204,7 +205,10 @@ static int run_infer(const struct pwi_command *command, int argc, char **argv) {
   }
   if (exit_code) return exit_code;
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 2, INT_MAX)) return args.exit_code;
-  exit_code = run_files(&infer, (const char *const *)argv + args.rest, (size_t)(argc - args.rest));
+  const char *const *files = (const char *const *)argv + args.rest;
+  size_t count = (size_t)(argc - args.rest);
+  exit_code = pwi_cli_apart(command, "output", infer.output, files, count);
+  if (exit_code == PWI_EXIT_OK) exit_code = run_files(&infer, files, count);
   pwi_free(infer.theta);
   pwi_free(infer.shares);
   pwi_lda_input_fini(&infer.input);

@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "cli/apart.h"
 #include "cli/cli.h"
 #include "cli/models/model_bpmf.h"
 #include "cli/models/model_cnn.h"
@@ -295,6 +296,8 @@ static int run_export(const struct pwi_command *command, int argc, char **argv) 
   }
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 1, 1)) return args.exit_code;
   if (!output) return pwi_cli_usage(command, "no output file given; name one with -o OUT");
+  int exit_code = pwi_cli_apart(command, "output", output, (const char *const *)argv + args.rest, 1);
+  if (exit_code != PWI_EXIT_OK) return exit_code;
   if (pawl_sparse_model_is(argv[args.rest])) {
     if (format_name) return pwi_cli_usage(command, "atoms are exported as a picture; omit --format");
     return pwi_model_sparse_export(command, argv[args.rest], output, json);

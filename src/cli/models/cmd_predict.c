@@ -14,6 +14,7 @@
 #include <pawl/session.h>
 #include <pawl/sparse_coding.h>
 
+#include "cli/apart.h"
 #include "cli/cli.h"
 #include "cli/models/predict_bpmf.h"
 #include "cli/models/predict_cnn.h"
@@ -505,6 +506,9 @@ static int run_predict(const struct pwi_command *command, int argc, char **argv)
   pwi_cli_begin(&args, command, argc, argv);
   if (!read_options(&run, &args, &exit_code)) return exit_code;
   run.model_path = argv[args.rest];
+  exit_code =
+      pwi_cli_apart(command, "output", run.output, (const char *const *)argv + args.rest, (size_t)(argc - args.rest));
+  if (exit_code != PWI_EXIT_OK) return exit_code;
   if (pawl_cnn_model_is(run.model_path))
     return predict_images(&run, argv + args.rest + 1, (size_t)(argc - args.rest - 1));
   if (pawl_bpmf_model_is(run.model_path))

@@ -89,7 +89,8 @@ static int prepare(struct cnn_train *train) {
   train->output = options->base.output ? pwi_copy_string(options->base.output)
                                        : pwi_train_path_beside(options->base.data[0], ".model");
   if (!train->output) return pwi_cli_failure(options->base.command, "out of memory");
-  int exit_code = pwi_train_path_output(options->base.command, train->output);
+  int exit_code = pwi_train_path_apart(&options->base, train->output, NULL, options->test.at, options->test.count);
+  if (exit_code == PWI_EXIT_OK) exit_code = pwi_train_path_output(options->base.command, train->output);
   if (exit_code == PWI_EXIT_OK)
     exit_code = read_images(train, options->base.data, options->base.data_count, &train->spool, &train->images);
   if (exit_code == PWI_EXIT_OK && options->test.count > 0)

@@ -87,7 +87,8 @@ bool pwi_train_files_init(struct pwi_train_files *files, struct pwi_train_option
     return false;
   }
   if (!check_data(files, options, exit_out)) return false;
-  *exit_out = pwi_train_path_output(options->base.command, files->output);
+  *exit_out = pwi_train_path_apart(&options->base, files->output, NULL, options->valid.at, options->valid.count);
+  if (*exit_out == PWI_EXIT_OK) *exit_out = pwi_train_path_output(options->base.command, files->output);
   if (*exit_out != PWI_EXIT_OK || !check_checkpoints(files, options, exit_out)) return false;
   if (options->base.board && !make_folder(options, options->base.board, exit_out)) return false;
   options->linear.paths = (const char *const *)files->paths;

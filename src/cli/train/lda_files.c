@@ -146,6 +146,13 @@ static int check_directory(struct pwi_train_lda_files *files, const struct pwi_t
   return PWI_EXIT_OK;
 }
 
+static int check_apart(const struct pwi_train_lda_files *files, const struct pwi_train_lda_options *options) {
+  const char *const words[] = {files->vocabulary, files->stop};
+  int exit_code = pwi_train_path_apart(&options->base, files->output, NULL, words, 2);
+  if (exit_code != PWI_EXIT_OK) return exit_code;
+  return pwi_train_path_apart(&options->base, files->output, NULL, options->held_out.at, options->held_out.count);
+}
+
 static int check(struct pwi_train_lda_files *files, struct pwi_train_lda_options *options) {
   const struct pwi_command *command = options->base.command;
   char error[PAWL_LDA_TEXT] = "";
@@ -155,6 +162,7 @@ static int check(struct pwi_train_lda_files *files, struct pwi_train_lda_options
   if (exit_code == PWI_EXIT_OK) exit_code = check_data(files, options);
   if (exit_code == PWI_EXIT_OK) exit_code = check_words(command, options->vocabulary);
   if (exit_code == PWI_EXIT_OK) exit_code = check_words(command, options->stop);
+  if (exit_code == PWI_EXIT_OK) exit_code = check_apart(files, options);
   if (exit_code == PWI_EXIT_OK) exit_code = pwi_train_path_output(command, files->output);
   if (exit_code == PWI_EXIT_OK) exit_code = check_directory(files, options);
   if (exit_code == PWI_EXIT_OK && options->base.board) exit_code = pwi_train_path_folder(command, options->base.board);

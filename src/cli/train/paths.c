@@ -11,6 +11,7 @@
 #include <pawl/session.h>
 
 #include "base/memory.h"
+#include "cli/apart.h"
 
 #define PATTERN "*?["
 #define CHECKPOINTS ".checkpoints"
@@ -153,42 +154,39 @@ int pwi_train_path_checkpoints(const struct pwi_train_base *base, const char *gi
                          strerror(errno));
 }
 
-/* --- the files that a run of this process alone writes ------------------------------------------------------------ */
+/* --- files that are written, and files that are read -------------------------------------------------------------- */
 
-static bool is_same_file(const char *one, const char *other) {
-  struct stat a, b;
-  if (strcmp(one, other) == 0) return stat(one, &a) != 0 || S_ISREG(a.st_mode);
-  return stat(one, &a) == 0 && stat(other, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
-         a.st_ino == b.st_ino;
-}
-
-/* No file that is written may be one of the others, or replace the data. */
-static int check_apart(const struct pwi_train_base *base, const char *output, const char *checkpoint) {
+int pwi_train_path_apart(const struct pwi_train_base *base, const char *output, const char *checkpoint,
+                         const char *const *more, size_t more_count) {
   const struct {
     const char *what, *path;
   } files[] = {{"model", output}, {"checkpoint", checkpoint}, {"log", base->log}};
   for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
     for (size_t j = 0; files[i].path && j < i; j++)
-      if (files[j].path && is_same_file(files[i].path, files[j].path))
+      if (files[j].path && pwi_cli_is_same_file(files[i].path, files[j].path))
         return pwi_cli_usage(base->command, "the %s and the %s cannot both be %s", files[j].what, files[i].what,
                              files[i].path);
-    for (size_t j = 0; files[i].path && j < base->data_count; j++)
-      if (is_same_file(files[i].path, base->data[j]))
-        return pwi_cli_usage(base->command, "the %s would replace the data in %s; choose another name", files[i].what,
-                             files[i].path);
+    int exit_code = pwi_cli_apart(base->command, files[i].what, files[i].path, base->data, base->data_count);
+    if (exit_code == PWI_EXIT_OK)
+      exit_code = pwi_cli_apart(base->command, files[i].what, files[i].path, more, more_count);
+    if (exit_code == PWI_EXIT_OK)
+      exit_code = pwi_cli_apart(base->command, files[i].what, files[i].path, &base->graph, 1);
+    if (exit_code != PWI_EXIT_OK) return exit_code;
   }
   return PWI_EXIT_OK;
 }
 
+/* --- the files that a run of this process alone writes ------------------------------------------------------------ */
+
 int pwi_train_names_init(struct pwi_train_names *names, const struct pwi_train_base *base, bool has_checkpoints,
-                         const char **checkpoint) {
+                         const char **checkpoint, const char *const *more, size_t more_count) {
   names->output = base->output ? pwi_copy_string(base->output) : pwi_train_path_beside(base->data[0], ".model");
   if (!names->output) return pwi_cli_failure(base->command, "out of memory");
   int size = snprintf(names->checkpoint, sizeof names->checkpoint, "%s.checkpoint", names->output);
   if (size < 0 || (size_t)size >= sizeof names->checkpoint)
     return pwi_cli_failure(base->command, "the name of the model is too long");
   if (!*checkpoint && (base->resume || has_checkpoints)) *checkpoint = names->checkpoint;
-  int exit_code = check_apart(base, names->output, *checkpoint);
+  int exit_code = pwi_train_path_apart(base, names->output, *checkpoint, more, more_count);
   if (exit_code == PWI_EXIT_OK) exit_code = try_output(base->command, "model", names->output);
   return exit_code == PWI_EXIT_OK && *checkpoint ? try_output(base->command, "checkpoint", *checkpoint) : exit_code;
 }

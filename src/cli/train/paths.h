@@ -34,6 +34,11 @@ int pwi_train_path_output(const struct pwi_command *command, const char *output)
 /* Checks that a log can be written to a path. Changes no file. */
 int pwi_train_path_log(const struct pwi_command *command, const char *path);
 
+/* Checks that the files that the run writes are no two names of one file, and replace none that it reads: its data, its graph
+ * and `more`, whose entries may be NULL. `checkpoint` NULL: no such file. */
+int pwi_train_path_apart(const struct pwi_train_base *base, const char *output, const char *checkpoint,
+                         const char *const *more, size_t more_count);
+
 /* Creates a folder if it does not exist. */
 int pwi_train_path_folder(const struct pwi_command *command, const char *path);
 
@@ -50,10 +55,10 @@ struct pwi_train_names {
 };
 
 /* Names the files and checks that they can be written. Sets `*checkpoint` to the default name if it is NULL and the run has
- * checkpoints: --resume was given, or `has_checkpoints`. `names` must outlive the run. Returns PWI_EXIT_OK, or prints an
+ * checkpoints: --resume was given, or `has_checkpoints`. `more` are files that it reads besides data. `names` must outlive the run. Returns PWI_EXIT_OK, or prints an
  * error. Release with pwi_train_names_fini in any case. */
 int pwi_train_names_init(struct pwi_train_names *names, const struct pwi_train_base *base, bool has_checkpoints,
-                         const char **checkpoint);
+                         const char **checkpoint, const char *const *more, size_t more_count);
 void pwi_train_names_fini(struct pwi_train_names *names);
 
 #endif

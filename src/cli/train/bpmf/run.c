@@ -101,7 +101,8 @@ static int read_ratings(struct bpmf_train *train, const char *const *paths, size
 static int name_files(struct bpmf_train *train) {
   struct pwi_train_bpmf_options *options = &train->options;
   options->bpmf.resume = options->base.resume;
-  return pwi_train_names_init(&train->names, &options->base, options->has_checkpoints, &options->bpmf.checkpoint);
+  return pwi_train_names_init(&train->names, &options->base, options->has_checkpoints, &options->bpmf.checkpoint,
+                              options->test.at, options->test.count);
 }
 
 /* Workers read the same files. */

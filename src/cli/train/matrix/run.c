@@ -78,7 +78,8 @@ static int prepare_sharing(struct pwi_train_matrix_run *train) {
 
 static int prepare(struct pwi_train_matrix_run *train) {
   const struct pwi_train_base *base = train->base;
-  int exit_code = pwi_train_names_init(&train->names, base, train->has_checkpoints, train->checkpoint);
+  int exit_code = pwi_train_names_init(&train->names, base, train->has_checkpoints, train->checkpoint, train->test->at,
+                                       train->test->count);
   if (exit_code == PWI_EXIT_OK)
     exit_code = train->calls->read(train, base->data, base->data_count, &train->spool, false);
   if (exit_code == PWI_EXIT_OK && train->test->count > 0)
