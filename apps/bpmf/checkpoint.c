@@ -72,10 +72,11 @@ pawl_status bpmf_checkpoint_write(struct bpmf_run *run) {
   float *rows = apps_alloc_zero(count, sizeof *rows);
   locale_t before, c;
   if (!rows) return apps_say(run->error, PAWL_NO_MEMORY, "no memory for a checkpoint");
+  pawl_status status = apps_state_place(run->is.checkpoint, KIND, run->error);
   bpmf_sampler_get(&run->sampler, rows);
   c = apps_locale_enter(&before);
-  pawl_status status =
-      apps_file_write(run->is.checkpoint, fill, &(struct checkpoint_draft){run, rows, count}, run->error);
+  if (!status)
+    status = apps_file_write(run->is.checkpoint, fill, &(struct checkpoint_draft){run, rows, count}, run->error);
   apps_locale_leave(c, before);
   apps_free(rows);
   return status;

@@ -178,3 +178,28 @@ pawl_status apps_state_write(const char *path, json_t *object, char *error) {
   json_decref(object);
   return status;
 }
+
+/* The kind is the first value of the header. */
+static bool is_of_kind(const char *bytes, const char *kind) {
+  char wanted[80];
+  snprintf(wanted, sizeof wanted, "\"kind\": \"%s\"", kind);
+  return strncmp(bytes, "pawl-model ", 11) == 0 && strstr(bytes, wanted);
+}
+
+pawl_status apps_state_place(const char *path, const char *kind, char *error) {
+  char bytes[160];
+  struct stat about;
+  if (stat(path, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size == 0) return PAWL_OK;
+  FILE *file = fopen(path, "re");
+  if (!file) return PAWL_OK;
+  bytes[fread(bytes, 1, sizeof bytes - 1, file)] = '\0';
+  fclose(file);
+  if (is_of_kind(bytes, kind)) return PAWL_OK;
+  return apps_say(error, PAWL_EXISTS, "%s is there already and is no checkpoint of this method; choose another name",
+                  path);
+}
+
+void apps_state_note(pawl_status status, char *error, char *unsaved) {
+  snprintf(unsaved, APPS_TEXT_MAX, "%s", status ? error : "");
+  if (status) error[0] = '\0';
+}

@@ -56,4 +56,12 @@ PAWL_MUST_USE pawl_status apps_state_compare(const json_t *header, json_t *terms
  * NULL. */
 pawl_status apps_state_write(const char *path, json_t *object, char *error);
 
+/* Whether a checkpoint of this kind may be written to a path: nothing is there, or an earlier checkpoint. PAWL_EXISTS: another
+ * file, which is not to be lost. Errors of opening are left to the writer. */
+PAWL_MUST_USE pawl_status apps_state_place(const char *path, const char *kind, char *error);
+
+/* A checkpoint that cannot be written, because the disk is full, does not end a training: the next one may succeed. `unsaved`
+ * becomes the sentence in `error`, which becomes "", or "" if it was written. Both have APPS_TEXT_MAX bytes. */
+void apps_state_note(pawl_status status, char *error, char *unsaved);
+
 #endif

@@ -64,7 +64,8 @@ static pawl_status fill(FILE *file, const void *context) {
 }
 
 pawl_status dml_checkpoint_write(struct dml_run *run) {
-  return apps_model_write(run->is.checkpoint, fill, run, run->error);
+  pawl_status status = apps_state_place(run->is.checkpoint, KIND, run->error);
+  return status ? status : apps_model_write(run->is.checkpoint, fill, run, run->error);
 }
 
 /* --- reading ---------------------------------------------------------------------------------------------- */

@@ -1,4 +1,6 @@
 /* Checkpoints of trainings: runs that are resumed give the same model, and damaged or foreign checkpoints are refused. */
+#include <sys/stat.h>
+
 #include "apps/dml/scene_test.h"
 
 #include "base/memory.h"
@@ -46,6 +48,50 @@ static void test_resumed_trainings_give_the_same_model(void **state) {
     pawl_metric_model_destroy(resumed);
   }
   pawl_metric_model_destroy(whole);
+  pawl_mlr_rows_destroy(rows);
+}
+
+/* The folder of the checkpoints goes away before the first of them is due, and `back` epochs later it is there again. */
+struct absence {
+  uint64_t back, unsaved; /* epochs that knew of a checkpoint that was not written */
+  char here[300], away[300];
+};
+
+static void take_away(void *context, const struct pawl_metric_progress *progress) {
+  struct absence *absence = context;
+  if (progress->epoch == 1) assert_int_equal(rename(absence->here, absence->away), 0);
+  if (progress->epoch == absence->back) assert_int_equal(rename(absence->away, absence->here), 0);
+  absence->unsaved += *progress->unsaved != 0;
+}
+
+static void test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(void **state) {
+  (void)state;
+  struct pawl_mlr_rows *rows = make_mixture(usual);
+  struct pawl_metric_options options = options_of(4);
+  struct pawl_metric_result result;
+  struct absence absence = {.back = 3};
+  snprintf(absence.here, sizeof absence.here, "%s", path_of("here"));
+  snprintf(absence.away, sizeof absence.away, "%s", path_of("away"));
+  assert_int_equal(mkdir(absence.here, 0700), 0);
+
+  options.epochs = 5;
+  options.checkpoint = path_of("here/state");
+  options.progress = take_away;
+  options.context = &absence;
+  pawl_metric_model_destroy(trained(rows, NULL, &options, &result));
+
+  assert_true(result.epochs == 5 && absence.unsaved == 2); /* of 1 and 2 */
+  assert_string_equal(result.unsaved, "");
+  absence.back = 0;
+  pawl_metric_model_destroy(trained(rows, NULL, &options, &result));
+  assert_non_null(strstr(result.unsaved, "here/state: No such file"));
+  FILE *file = fopen(path_of("notes"), "w");
+  assert_true(file && fputs("not ours\n", file) >= 0 && fclose(file) == 0);
+  struct pawl_metric_model *model = NULL;
+  char error[PAWL_METRIC_TEXT] = "";
+  options.checkpoint = path_of("notes");
+  assert_int_equal(pawl_metric_train(rows, NULL, &options, &model, &result, error), PAWL_EXISTS);
+  assert_non_null(strstr(error, "notes is there already and is no checkpoint"));
   pawl_mlr_rows_destroy(rows);
 }
 
@@ -168,6 +214,7 @@ static void test_without_memory_trainings_say_so(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_resumed_trainings_give_the_same_model),
+      cmocka_unit_test(test_a_checkpoint_that_cannot_be_written_does_not_end_the_training),
       cmocka_unit_test(test_a_checkpoint_of_other_rows_or_options_is_refused),
       cmocka_unit_test(test_a_damaged_checkpoint_is_refused),
       cmocka_unit_test(test_without_memory_trainings_say_so),

@@ -10,6 +10,7 @@
 #include "apps/common/memory.h"
 #include "apps/common/model_file.h"
 #include "apps/common/random.h"
+#include "apps/common/resume.h"
 #include "apps/dml/options.h"
 #include "apps/dml/run.h"
 
@@ -88,6 +89,7 @@ static void keep_best(struct dml_run *run, double error) {
 static void tell(struct dml_run *run, struct pawl_metric_progress *progress, int64_t begun) {
   progress->epoch = run->epoch;
   progress->epochs = run->is.epochs;
+  progress->unsaved = run->result.unsaved;
   progress->best_error = run->result.error;
   progress->seconds = apps_seconds_since(run->begun_ns);
   progress->pairs_per_s = (double)run->pairs.count / fmax(apps_seconds_since(begun), 1e-9);
@@ -125,16 +127,17 @@ static bool is_exhausted(const struct dml_run *run) {
 
 static bool is_over(const struct dml_run *run) { return run->epoch >= run->is.epochs || is_exhausted(run); }
 
-static pawl_status save_if_due(struct dml_run *run) {
-  if (!run->is.checkpoint || run->is_stopping) return PAWL_OK;
-  return is_over(run) || run->epoch % run->is.checkpoint_every == 0 ? dml_checkpoint_write(run) : PAWL_OK;
+static void save_if_due(struct dml_run *run) {
+  if (!run->is.checkpoint || run->is_stopping) return;
+  if (is_over(run) || run->epoch % run->is.checkpoint_every == 0)
+    apps_state_note(dml_checkpoint_write(run), run->error, run->result.unsaved);
 }
 
 static pawl_status run_epochs(struct dml_run *run) {
   pawl_status status = run->is.checkpoint && !run->is.resume ? dml_checkpoint_write(run) : PAWL_OK;
   while (!status && !is_over(run) && !dml_run_is_stopping(run)) {
     status = run_epoch(run);
-    if (!status) status = save_if_due(run);
+    if (!status) save_if_due(run);
   }
   run->result.why = is_exhausted(run) ? "no better" : run->is_stopping ? "interrupted" : "epochs";
   if (!status && run->is_stopping && run->epoch == 0)

@@ -122,9 +122,9 @@ static pawl_status fill(FILE *file, const void *context) {
 
 pawl_status mlr_checkpoint_write(struct mlr_run *run) {
   struct mlr_draft draft = {.run = run};
-  pawl_status status = PAWL_OK;
+  pawl_status status = apps_state_place(run->is.checkpoint, KIND, run->error);
   mlr_matrix_settle(&run->model->matrix);
-  if (run->duals.rows && !pack(&run->duals, &draft.duals))
+  if (!status && run->duals.rows && !pack(&run->duals, &draft.duals))
     status = apps_say(run->error, PAWL_NO_MEMORY, "no memory for a checkpoint");
   if (!status) status = apps_model_write(run->is.checkpoint, fill, &draft, run->error);
   free_arrays(&draft.duals);

@@ -8,6 +8,7 @@
 #include "apps/common/memory.h"
 #include "apps/common/model_file.h"
 #include "apps/common/random.h"
+#include "apps/common/resume.h"
 #include "apps/mlr/options.h"
 #include "apps/mlr/run.h"
 
@@ -92,7 +93,7 @@ static pawl_status run_epoch(struct mlr_run *run) {
   if (!status && !run->is_stopping && run->is.progress) run->is.progress(run->is.context, &run->progress);
   bool is_over = is_last(run) || is_converged(run);
   if (!status && run->is.checkpoint && !run->is_stopping && (is_over || run->epoch % run->is.checkpoint_every == 0))
-    status = mlr_checkpoint_write(run);
+    apps_state_note(mlr_checkpoint_write(run), run->error, run->result.unsaved);
   return status;
 }
 
@@ -207,8 +208,11 @@ static void fini(struct mlr_run *run) {
 
 pawl_status mlr_run_train(struct mlr_run *run, struct pawl_mlr_model **model_out, struct pawl_mlr_result *result_out) {
   run->rate_given = run->is.rate;
-  run->progress = (struct pawl_mlr_progress){
-      .epochs = run->is.epochs, .test_error = (double)NAN, .gap = (double)NAN, .rate = (double)NAN};
+  run->progress = (struct pawl_mlr_progress){.unsaved = run->result.unsaved,
+                                             .epochs = run->is.epochs,
+                                             .test_error = (double)NAN,
+                                             .gap = (double)NAN,
+                                             .rate = (double)NAN};
   run->result.test_loss = (double)NAN;
   pawl_status status = prepare(run);
   if (!status) status = train(run);

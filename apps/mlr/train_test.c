@@ -1,5 +1,7 @@
 /* Trainings: the slope against finite differences, both methods against a plain solver, the bound on the distance to the
  * optimum, interruptions, checkpoints, and rows that cannot be learned. */
+#include <sys/stat.h>
+
 #include "apps/mlr/evaluate.h"
 #include "apps/mlr/reference_test.h"
 #include "apps/mlr/scene_test.h"
@@ -314,6 +316,50 @@ static void test_a_run_that_is_stopped_before_its_first_step_has_no_model(void *
   pawl_mlr_rows_destroy(rows);
 }
 
+/* The folder of the checkpoints goes away before the first of them is due, and `back` epochs later it is there again. */
+struct absence {
+  uint64_t back, unsaved; /* epochs that knew of a checkpoint that was not written */
+  char here[300], away[300];
+};
+
+static void take_away(void *context, const struct pawl_mlr_progress *progress) {
+  struct absence *absence = context;
+  if (progress->epoch == 1) assert_int_equal(rename(absence->here, absence->away), 0);
+  if (progress->epoch == absence->back) assert_int_equal(rename(absence->away, absence->here), 0);
+  absence->unsaved += *progress->unsaved != 0;
+}
+
+static void test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(void **state) {
+  (void)state;
+  struct pawl_mlr_rows *rows = make_blobs(usual);
+  struct pawl_mlr_options options = options_of(PAWL_MLR_SGD, 1);
+  struct pawl_mlr_result result;
+  struct absence absence = {.back = 3};
+  snprintf(absence.here, sizeof absence.here, "%s", path_of("here"));
+  snprintf(absence.away, sizeof absence.away, "%s", path_of("away"));
+  assert_int_equal(mkdir(absence.here, 0700), 0);
+  options.tolerance = 0;
+  options.epochs = 5;
+  options.checkpoint = path_of("here/state");
+  options.progress = take_away;
+  options.context = &absence;
+  pawl_mlr_model_destroy(trained(rows, NULL, &options, &result));
+
+  assert_true(result.epochs == 5 && absence.unsaved == 2); /* of 1 and 2 */
+  assert_string_equal(result.unsaved, "");
+  absence.back = 0;
+  pawl_mlr_model_destroy(trained(rows, NULL, &options, &result));
+  assert_non_null(strstr(result.unsaved, "here/state: No such file"));
+  FILE *file = fopen(path_of("notes"), "w");
+  assert_true(file && fputs("not ours\n", file) >= 0 && fclose(file) == 0);
+  struct pawl_mlr_model *model = NULL;
+  char error[PAWL_MLR_TEXT] = "";
+  options.checkpoint = path_of("notes");
+  assert_int_equal(pawl_mlr_train(rows, NULL, &options, &model, &result, error), PAWL_EXISTS);
+  assert_non_null(strstr(error, "notes is there already and is no checkpoint"));
+  pawl_mlr_rows_destroy(rows);
+}
+
 static void check_not_resumed(const struct pawl_mlr_rows *rows, struct pawl_mlr_options options, const char *wanted) {
   struct pawl_mlr_model *model = NULL;
   struct pawl_mlr_result result;
@@ -443,6 +489,7 @@ int main(void) {
       cmocka_unit_test(test_rows_without_features_have_the_shares_of_their_classes),
       cmocka_unit_test(test_resumed_trainings_and_any_number_of_threads_give_the_same_model),
       cmocka_unit_test(test_a_run_that_is_stopped_before_its_first_step_has_no_model),
+      cmocka_unit_test(test_a_checkpoint_that_cannot_be_written_does_not_end_the_training),
       cmocka_unit_test(test_a_checkpoint_of_other_rows_or_options_is_refused),
       cmocka_unit_test(test_labels_and_features_that_training_has_not_seen_are_counted),
       cmocka_unit_test(test_options_that_contradict_each_other_are_refused),

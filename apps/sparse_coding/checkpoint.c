@@ -60,7 +60,8 @@ static pawl_status fill(FILE *file, const void *context) {
 }
 
 pawl_status sparse_checkpoint_write(struct sparse_run *run) {
-  return apps_model_write(run->is.checkpoint, fill, run, run->error);
+  pawl_status status = apps_state_place(run->is.checkpoint, KIND, run->error);
+  return status ? status : apps_model_write(run->is.checkpoint, fill, run, run->error);
 }
 
 /* --- reading ---------------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include "apps/common/memory.h"
 #include "apps/common/model_file.h"
 #include "apps/common/random.h"
+#include "apps/common/resume.h"
 #include "apps/sparse_coding/options.h"
 #include "apps/sparse_coding/run.h"
 
@@ -168,6 +169,7 @@ static void tell(struct sparse_run *run, uint64_t batch, uint32_t replaced, uint
                                             .batch = batch,
                                             .unused = last->unused,
                                             .replaced = replaced,
+                                            .unsaved = run->result.unsaved,
                                             .seconds = apps_seconds_since(run->begun_ns),
                                             .rows_per_s = (double)coded / fmax(seconds, 1e-9)};
   if (run->shared) sparse_shared_note(run, progress);
@@ -183,7 +185,7 @@ static pawl_status conclude_epoch(struct sparse_run *run, uint32_t *replaced_out
   pawl_status status = sparse_run_replace_unused(run, replaced_out);
   run->replaced += *replaced_out;
   if (!status && run->is.checkpoint && (is_over || run->epoch % run->is.checkpoint_every == 0))
-    status = sparse_checkpoint_write(run);
+    apps_state_note(sparse_checkpoint_write(run), run->error, run->result.unsaved);
   return status;
 }
 

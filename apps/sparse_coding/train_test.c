@@ -1,5 +1,7 @@
 /* Training: the objective of a serial reference, bounds, dictionaries that are found again, hard rows, and the same model however
  * it is made. */
+#include <sys/stat.h>
+
 #include "apps/sparse_coding/reference_test.h"
 #include "apps/sparse_coding/scene_test.h"
 #include "base/memory.h"
@@ -336,6 +338,51 @@ static void test_resumed_trainings_give_the_same_model(void **state) {
   pawl_sparse_rows_destroy(rows);
 }
 
+/* The folder of the checkpoints goes away before the first of them is due, and `back` epochs later it is there again. */
+struct absence {
+  uint64_t back, unsaved; /* epochs that knew of a checkpoint that was not written */
+  char here[300], away[300];
+};
+
+static void take_away(void *context, const struct pawl_sparse_progress *progress) {
+  struct absence *absence = context;
+  if (progress->epoch == 1) assert_int_equal(rename(absence->here, absence->away), 0);
+  if (progress->epoch == absence->back) assert_int_equal(rename(absence->away, absence->here), 0);
+  absence->unsaved += *progress->unsaved != 0;
+}
+
+static void test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(void **state) {
+  (void)state;
+  struct pawl_sparse_rows *rows = make_mixture(usual);
+  struct pawl_sparse_options options = options_of(24, 0);
+  struct pawl_sparse_result result;
+  struct absence absence = {.back = 3};
+  snprintf(absence.here, sizeof absence.here, "%s", path_of("here"));
+  snprintf(absence.away, sizeof absence.away, "%s", path_of("away"));
+  assert_int_equal(mkdir(absence.here, 0700), 0);
+  options.tolerance = 1e-8;
+  options.code_tolerance = 1e-9;
+  options.epochs = 5;
+  options.checkpoint = path_of("here/state");
+  options.progress = take_away;
+  options.context = &absence;
+  pawl_sparse_model_destroy(trained(rows, NULL, &options, &result));
+
+  assert_true(result.epochs == 5 && absence.unsaved == 2); /* of 1 and 2 */
+  assert_string_equal(result.unsaved, "");
+  absence.back = 0;
+  pawl_sparse_model_destroy(trained(rows, NULL, &options, &result));
+  assert_non_null(strstr(result.unsaved, "here/state: No such file"));
+  FILE *file = fopen(path_of("notes"), "w");
+  assert_true(file && fputs("not ours\n", file) >= 0 && fclose(file) == 0);
+  struct pawl_sparse_model *model = NULL;
+  char error[PAWL_SPARSE_TEXT] = "";
+  options.checkpoint = path_of("notes");
+  assert_int_equal(pawl_sparse_train(rows, NULL, &options, &model, &result, error), PAWL_EXISTS);
+  assert_non_null(strstr(error, "notes is there already and is no checkpoint"));
+  pawl_sparse_rows_destroy(rows);
+}
+
 static void check_not_resumed(const struct pawl_sparse_rows *rows, struct pawl_sparse_options options,
                               const char *wanted) {
   struct pawl_sparse_model *model = NULL;
@@ -472,6 +519,7 @@ int main(void) {
       cmocka_unit_test(test_unused_atoms_are_replaced),
       cmocka_unit_test(test_any_number_of_threads_gives_the_same_model),
       cmocka_unit_test(test_resumed_trainings_give_the_same_model),
+      cmocka_unit_test(test_a_checkpoint_that_cannot_be_written_does_not_end_the_training),
       cmocka_unit_test(test_a_checkpoint_of_other_rows_or_options_is_refused),
       cmocka_unit_test(test_a_run_that_is_stopped_early_says_what_it_has),
       cmocka_unit_test(test_a_row_that_takes_long_does_not_hold_up_the_end),

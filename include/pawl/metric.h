@@ -155,7 +155,8 @@ struct pawl_metric_options {
   uint64_t seed;     /* default 1 */
   uint32_t threads;  /* up to 1024; 0: one for each processor */
 
-  const char *checkpoint;    /* file for the state of the training; NULL: none. It is also written at the end */
+  const char *checkpoint;    /* file for the state of the training; NULL: none. It is also written at the end. If
+                                it could be written before the first step, a later failure does not end the training */
   uint64_t checkpoint_every; /* epochs between checkpoints; default 1 */
   bool resume;               /* go on from the checkpoint, with the same rows and options, but perhaps more epochs; the
                                 result is the same as without an interruption */

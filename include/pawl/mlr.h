@@ -191,6 +191,7 @@ struct pawl_mlr_progress {
   /* by workers, since the beginning: see struct pawl_matrix_shared */
   uint64_t update_bytes;
   double work_s, wait_s;
+  const char *unsaved; /* why the last checkpoint that was due could not be written; "": it was, or none was due */
 };
 
 struct pawl_mlr_result {
@@ -202,12 +203,13 @@ struct pawl_mlr_result {
   double objective, train_error, test_error, gap;
   double test_loss; /* mean of -log p of the judged test rows; NAN: there are none */
   uint64_t test_judged, test_unknown_labels;
-  double seconds;    /* all of it */
-  double train_s;    /* training only */
-  double rows_per_s; /* rows times epochs per second of train_s */
-  double rate;       /* SGD: the learning rate of the first step */
-  uint64_t batch;    /* SGD: rows of a step */
-  uint32_t threads;  /* as they were used */
+  double seconds;              /* all of it */
+  double train_s;              /* training only */
+  double rows_per_s;           /* rows times epochs per second of train_s */
+  double rate;                 /* SGD: the learning rate of the first step */
+  uint64_t batch;              /* SGD: rows of a step */
+  uint32_t threads;            /* as they were used */
+  char unsaved[PAWL_MLR_TEXT]; /* why the last checkpoint could not be written; "": it was, or there is none */
 };
 
 struct pawl_mlr_options {
@@ -223,7 +225,8 @@ struct pawl_mlr_options {
   uint64_t seed;    /* of the order of rows; default 1 */
   uint32_t threads; /* that measure, up to 1024; 0: one for each processor */
 
-  const char *checkpoint;    /* file for the state of the training; NULL: none. It is also written at the end */
+  const char *checkpoint;    /* file for the state of the training; NULL: none. It is also written at the end. If
+                                it could be written before the first step, a later failure does not end the training */
   uint64_t checkpoint_every; /* epochs between checkpoints; default 1 */
   bool resume;               /* go on from the checkpoint, with the same rows and options; the result is the same as
                                 without an interruption */

@@ -179,6 +179,7 @@ struct pawl_sparse_progress {
   /* by workers, since the beginning: see struct pawl_matrix_shared */
   uint64_t update_bytes;
   double work_s, wait_s;
+  const char *unsaved; /* why the last checkpoint that was due could not be written; "": it was, or none was due */
 };
 
 struct pawl_sparse_result {
@@ -190,14 +191,15 @@ struct pawl_sparse_result {
   uint64_t best;      /* the epoch with the lowest objective: the model is its dictionary */
   double lambda;      /* as given, or as chosen */
   double objective, gap, error, nonzeros, test_error, test_nonzeros, test_objective; /* of the model */
-  uint64_t test_rows, unsolved; /* unsolved: training rows, as in struct pawl_sparse_score */
-  uint32_t unused;              /* atoms of the model that no code of a training row uses */
-  uint64_t replaced;            /* number of times that an unused atom was replaced */
-  double seconds;               /* all of it */
-  double train_s, measure_s;    /* learning; measuring */
-  double rows_per_s;            /* rows coded in both, per second */
-  uint64_t batch;               /* rows of the first step */
-  uint32_t threads;             /* as they were used */
+  uint64_t test_rows, unsolved;   /* unsolved: training rows, as in struct pawl_sparse_score */
+  uint32_t unused;                /* atoms of the model that no code of a training row uses */
+  uint64_t replaced;              /* number of times that an unused atom was replaced */
+  double seconds;                 /* all of it */
+  double train_s, measure_s;      /* learning; measuring */
+  double rows_per_s;              /* rows coded in both, per second */
+  uint64_t batch;                 /* rows of the first step */
+  uint32_t threads;               /* as they were used */
+  char unsaved[PAWL_SPARSE_TEXT]; /* why the last checkpoint could not be written; "": it was, or there is none */
 };
 
 struct pawl_sparse_options {
@@ -214,7 +216,8 @@ struct pawl_sparse_options {
   uint64_t seed;         /* of the first atoms and the order of rows; default 1 */
   uint32_t threads;      /* up to 1024; 0: one for each processor */
 
-  const char *checkpoint;    /* file for the state of the training; NULL: none. It is also written at the end */
+  const char *checkpoint;    /* file for the state of the training; NULL: none. It is also written at the end. If
+                                it could be written before the first step, a later failure does not end the training */
   uint64_t checkpoint_every; /* epochs between checkpoints; default 1 */
   bool resume;               /* go on from the checkpoint, with the same rows and options; the result is the same as
                                 without an interruption. `epochs` and `tolerance` may change */

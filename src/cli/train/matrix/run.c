@@ -31,6 +31,15 @@ void pwi_train_matrix_epoch(struct pwi_train_matrix_run *train, uint64_t epoch, 
     pwi_train_show_epoch(&train->run.show, epoch, epochs, line);
 }
 
+void pwi_train_matrix_unsaved(struct pwi_train_matrix_run *train, const char *why) {
+  char line[PWI_TRAIN_LINE_MAX];
+  if (train->is_unsaved == (*why != '\0')) return;
+  train->is_unsaved = *why;
+  snprintf(line, sizeof line,
+           *why ? "%.300s; training goes on without a new checkpoint" : "checkpoints are written again", why);
+  tell(train, line);
+}
+
 void pwi_train_matrix_tell_unknown(struct pwi_train_matrix_run *train, uint64_t count) {
   char line[PWI_TRAIN_LINE_MAX];
   if (count == 0) return;
@@ -42,7 +51,7 @@ void pwi_train_matrix_tell_unknown(struct pwi_train_matrix_run *train, uint64_t 
 int pwi_train_matrix_interrupted(struct pwi_train_matrix_run *train, const char *what) {
   char line[PWI_TRAIN_LINE_MAX];
   snprintf(line, sizeof line, "%s was saved to %.400s%s", what, train->names.output,
-           *train->checkpoint ? "; continue with --resume" : "");
+           *train->checkpoint && !*train->unsaved ? "; continue with --resume" : "");
   pwi_train_show_say(&train->run.show, line);
   return PWI_TRAIN_INTERRUPTED;
 }
@@ -100,6 +109,9 @@ static int keep(struct pwi_train_matrix_run *train, const struct pawl_matrix_sha
   if (pwi_train_keep(train->names.output, write_model, train, error))
     return pwi_cli_failure(train->base->command, "%s", error);
   int exit_code = train->calls->judge(train), printed = train->calls->print(train, is_alone(train) ? NULL : shared);
+  if (*train->unsaved)
+    return pwi_cli_failure(train->base->command, "%s; the model was saved to %s, but --resume cannot go on from it",
+                           train->unsaved, train->names.output);
   return exit_code ? exit_code : printed;
 }
 

@@ -38,13 +38,15 @@ struct pwi_train_matrix_run {
   const enum pawl_images_format *image_format;
   bool has_checkpoints;    /* without the name of a file */
   const char **checkpoint; /* the name; becomes the default */
+  const char *unsaved;     /* in the result: why the last checkpoint could not be written; "": it was */
 
   /* Of the run: */
   struct pwi_train_run run;           /* in one process, it has no session */
   struct pwi_spool spool, test_spool; /* files of a pipe are copied */
   struct pwi_train_names names;
-  char **paths;   /* absolute paths of the rows, for workers */
-  double seconds; /* at the end of training */
+  char **paths;    /* absolute paths of the rows, for workers */
+  double seconds;  /* at the end of training */
+  bool is_unsaved; /* the user knows that checkpoints cannot be written */
 };
 
 /* The whole run. Returns the exit code. */
@@ -56,6 +58,9 @@ int pwi_train_matrix_run(struct pwi_train_matrix_run *train);
 bool pwi_train_matrix_wants_log(struct pwi_train_matrix_run *train);
 void pwi_train_matrix_epoch(struct pwi_train_matrix_run *train, uint64_t epoch, uint64_t epochs, const char *line,
                             json_t *object);
+
+/* Tells, once, that checkpoints cannot be written, and that they can be again. `why` "": they can. */
+void pwi_train_matrix_unsaved(struct pwi_train_matrix_run *train, const char *why);
 
 /* A callback of methods, whose context is a struct pwi_train_matrix_run. */
 bool pwi_train_matrix_stopping(void *context);

@@ -22,6 +22,7 @@ struct metric_train {
 static void progress(void *context, const struct pawl_metric_progress *is) {
   char line[PWI_TRAIN_LINE_MAX];
   pwi_train_metric_line(is, line);
+  pwi_train_matrix_unsaved(context, is->unsaved);
   pwi_train_matrix_epoch(context, is->epoch, is->epochs, line,
                          pwi_train_matrix_wants_log(context) ? pwi_train_metric_json(is) : NULL);
 }
@@ -114,7 +115,8 @@ int pwi_train_metric_run(const struct pwi_command *command, int argc, char **arg
                                             .reading = &options->reading,
                                             .image_format = &options->image_format,
                                             .has_checkpoints = options->has_checkpoints,
-                                            .checkpoint = &options->metric.checkpoint};
+                                            .checkpoint = &options->metric.checkpoint,
+                                            .unsaved = own.result.unsaved};
   exit_code = pwi_train_matrix_run(&own.train);
   pawl_metric_model_destroy(own.model);
   pawl_mlr_rows_destroy(own.rows);

@@ -21,6 +21,7 @@ struct multiclass_train {
 static void progress(void *context, const struct pawl_mlr_progress *is) {
   char line[PWI_TRAIN_LINE_MAX];
   pwi_train_multiclass_line(is, line);
+  pwi_train_matrix_unsaved(context, is->unsaved);
   pwi_train_matrix_epoch(context, is->epoch, is->epochs, line,
                          pwi_train_matrix_wants_log(context) ? pwi_train_multiclass_json(is) : NULL);
 }
@@ -100,7 +101,8 @@ int pwi_train_multiclass_run(const struct pwi_command *command, int argc, char *
                                             .reading = &options->reading,
                                             .image_format = &options->image_format,
                                             .has_checkpoints = options->has_checkpoints,
-                                            .checkpoint = &options->mlr.checkpoint};
+                                            .checkpoint = &options->mlr.checkpoint,
+                                            .unsaved = own.result.unsaved};
   exit_code = pwi_train_matrix_run(&own.train);
   pawl_mlr_model_destroy(own.model);
   pawl_mlr_rows_destroy(own.rows);

@@ -86,7 +86,9 @@ static void print_measured(const struct pawl_sparse_result *result, const struct
   printf("  %-12s %.3f %% of the squares of %" PRIu64 " rows\n", "error", 100 * result->error, about->rows);
   printf("  %-12s %.2f non-zeros in a row, %.2f %% of %" PRIu32 "\n", "codes", result->nonzeros,
          100 * result->nonzeros / about->atoms, about->atoms);
-  if (result->test_rows > 0)
+  if (result->test_rows > 0 && isnan(result->test_error))
+    printf("  %-12s not known: all %" PRIu64 " rows are 0\n", "test error", result->test_rows);
+  else if (result->test_rows > 0)
     printf("  %-12s %.3f %% of the squares of %" PRIu64 " rows, %.2f non-zeros in a row\n", "test error",
            100 * result->test_error, result->test_rows, result->test_nonzeros);
   if (result->unused || result->replaced)

@@ -25,6 +25,7 @@ struct sparse_train {
 static void progress(void *context, const struct pawl_sparse_progress *is) {
   char line[PWI_TRAIN_LINE_MAX];
   pwi_train_sparse_line(is, line);
+  pwi_train_matrix_unsaved(context, is->unsaved);
   pwi_train_matrix_epoch(context, is->epoch, is->epochs, line,
                          pwi_train_matrix_wants_log(context) ? pwi_train_sparse_json(is) : NULL);
 }
@@ -158,7 +159,8 @@ int pwi_train_sparse_run(const struct pwi_command *command, int argc, char **arg
                                             .reading = &options->reading,
                                             .image_format = &options->image_format,
                                             .has_checkpoints = options->has_checkpoints,
-                                            .checkpoint = &options->sparse.checkpoint};
+                                            .checkpoint = &options->sparse.checkpoint,
+                                            .unsaved = own.result.unsaved};
   exit_code = pwi_train_matrix_run(&own.train);
   pawl_sparse_model_destroy(own.model);
   pawl_sparse_rows_destroy(own.rows);
