@@ -1,7 +1,6 @@
 /* `pawl train metric`: what is its own of a run (cli/train/matrix/run.h). The method is in apps/dml. */
 #include "cli/train/metric/run.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -78,9 +77,8 @@ static int judge(struct pwi_train_matrix_run *train) {
   if (strcmp(result->why, "interrupted") == 0) return pwi_train_matrix_interrupted(train, "the best model so far");
   if (result->is_better) return PWI_EXIT_OK;
   bool is_guess = result->error < result->euclid_error;
-  snprintf(line, sizeof line,
-           "%.200s is NO BETTER than %s on the %" PRIu64 " held-out rows (%.2f %% and %.2f %%); try %s",
-           train->names.output, is_guess ? "guessing" : "Euclidean distance", result->held, 100 * result->error,
+  snprintf(line, sizeof line, "%.200s is NO BETTER than %s on the held-out rows (%.2f %% and %.2f %%); try %s",
+           train->names.output, is_guess ? "guessing" : "Euclidean distance", 100 * result->error,
            100 * (is_guess ? result->guess_error : result->euclid_error), result->advice);
   pwi_train_run_tell(&train->run, line);
   return PWI_TRAIN_UNCERTAIN;
