@@ -258,6 +258,77 @@ static void test_recent_a_read_contains_answered_pushes(void **state) {
   expect("recent");
 }
 
+/* --- reads that may be old ------------------------------------------------------------------------------ */
+
+static uint32_t begin_old(uint32_t session, uint64_t tick) {
+  return pwi_history_begin(history, now++,
+                           &(struct pwi_history_call){.session = session,
+                                                      .verb = PWI_HISTORY_PULL,
+                                                      .vector = added,
+                                                      .keys = both_keys,
+                                                      .count = 1,
+                                                      .name = "crew",
+                                                      .is_old = true,
+                                                      .tick = tick});
+}
+
+static void finish_tick(uint32_t session, uint64_t tick) {
+  struct pwi_history_call call = {.session = session, .verb = PWI_HISTORY_TICK, .name = "crew", .tick = tick};
+  uint32_t number = pwi_history_begin(history, now++, &call);
+  pwi_history_end(history, now++, number, &(struct pwi_history_answer){0});
+}
+
+static void test_a_read_that_may_be_old_need_not_have_the_last_pushes_of_others(void **state) {
+  (void)state;
+  struct deed a = push(ann, added);
+  finish_tick(ann, 1);
+  struct deed b = push(ann, added);
+  pull(ann, added, &a, &b);
+  end_pull(begin_old(bob, 1), &a, NULL);
+  expect_good();
+}
+
+static void test_bound_a_read_that_may_be_old_has_the_pushes_before_its_tick(void **state) {
+  (void)state;
+  push(ann, added);
+  finish_tick(ann, 1);
+  end_pull(begin_old(bob, 1), NULL, NULL);
+  expect("bound");
+}
+
+static void test_a_read_that_may_be_old_need_not_have_pushes_of_members_that_are_gone(void **state) {
+  (void)state;
+  push(ann, added);
+  finish_tick(ann, 1);
+  pwi_history_gone(history, ann);
+  end_pull(begin_old(bob, 1), NULL, NULL);
+  expect_good();
+}
+
+static void test_bound_may_be_excused(void **state) {
+  (void)state;
+  push(ann, added);
+  finish_tick(ann, 1);
+  end_pull(begin_old(bob, 1), NULL, NULL);
+  pwi_history_excuse_bound(history);
+  expect_good();
+}
+
+static void test_own_write_is_in_a_read_that_may_be_old(void **state) {
+  (void)state;
+  push(bob, added);
+  end_pull(begin_old(bob, 0), NULL, NULL);
+  expect("own write");
+}
+
+static void test_monotonic_reads_that_may_be_old(void **state) {
+  (void)state;
+  struct deed a = push(ann, added);
+  end_pull(begin_old(bob, 0), &a, NULL);
+  end_pull(begin_old(bob, 0), NULL, NULL);
+  expect("monotonic");
+}
+
 static void test_recent_a_read_is_not_older_than_another(void **state) {
   (void)state;
   uint32_t third = pwi_history_session(history, "third");
@@ -746,6 +817,12 @@ int main(void) {
       TEST(test_comparable_reads_are_of_one_sequence),
       TEST(test_monotonic_reads_of_a_session),
       TEST(test_recent_a_read_contains_answered_pushes),
+      TEST(test_a_read_that_may_be_old_need_not_have_the_last_pushes_of_others),
+      TEST(test_bound_a_read_that_may_be_old_has_the_pushes_before_its_tick),
+      TEST(test_a_read_that_may_be_old_need_not_have_pushes_of_members_that_are_gone),
+      TEST(test_bound_may_be_excused),
+      TEST(test_own_write_is_in_a_read_that_may_be_old),
+      TEST(test_monotonic_reads_that_may_be_old),
       TEST(test_recent_a_read_is_not_older_than_another),
       TEST(test_a_deposed_head_excuses_old_rows_of_others),
       TEST(test_the_last_assignment_is_read),
