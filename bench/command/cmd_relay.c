@@ -19,14 +19,14 @@
 #define TICKS_MAX 100000
 #define EXACT 16777216.0 /* whole numbers up to this are exact in f32 */
 
-enum { LETTER_CLUSTER = 300, LETTER_MEMBERS, LETTER_TICKS, LETTER_SIZE, LETTER_NAME };
+enum { LETTER_CLUSTER = 300, LETTER_MEMBERS, LETTER_TICKS, LETTER_SIZE, LETTER_NAME, LETTER_PULL };
 
 struct relay_options {
   struct pwi_session_choice choice;
   const char *name;
   uint32_t members, ticks;
   size_t size;
-  bool json;
+  bool pulls, json;
 };
 
 struct relay_run {
@@ -53,6 +53,9 @@ static bool read_option(void *context, int letter, const char *value) {
   case LETTER_NAME:
     options->name = value;
     return strlen(value) < 100;
+  case LETTER_PULL:
+    options->pulls = true;
+    return true;
   default:
     options->json |= letter == PWI_CLI_LETTER_JSON;
     return true;
@@ -79,14 +82,24 @@ static size_t first_other(const struct relay_run *run, float wanted) {
   return i;
 }
 
+/* One tick: the sum of all pushes so far is in `out`. Between the barriers nobody pushes. */
+static pawl_status run_tick(const struct relay_options *options, struct relay_run *run) {
+  struct pawl_where where = pawl_at_range(0, run->values);
+  struct pawl_task *task;
+  pawl_status status = options->pulls ? pawl_group_push(run->group, run->vector, where, run->in, &task)
+                                      : pawl_group_pushpull(run->group, run->vector, where, run->in, run->out, &task);
+  if (!status) status = pawl_task_finish(task, PATIENCE);
+  if (status || !options->pulls) return status;
+  status = pawl_group_barrier(run->group, PATIENCE);
+  if (!status) status = pawl_group_pull(run->group, run->vector, where, 0, run->out, &task);
+  return status ? status : pawl_task_finish(task, PATIENCE);
+}
+
 static int run_ticks(const struct pwi_command *command, const struct relay_options *options, struct relay_run *run) {
   for (uint32_t tick = 1; tick <= options->ticks; tick++) {
-    struct pawl_task *task;
     double begin = pwi_bench_now();
     float wanted = (float)tick * (float)options->members;
-    pawl_status status =
-        pawl_group_pushpull(run->group, run->vector, pawl_at_range(0, run->values), run->in, run->out, &task);
-    if (!status) status = pawl_task_finish(task, PATIENCE);
+    pawl_status status = run_tick(options, run);
     if (status) return pwi_cli_failure(command, "tick %" PRIu32 ": %s", tick, pawl_error_text());
     run->seconds[run->count++] = pwi_bench_now() - begin;
     size_t at = first_other(run, wanted);
@@ -158,6 +171,7 @@ static const struct pwi_cli_option options[] = {
     {LETTER_MEMBERS, "members", "N", "processes that do the same, this one included (default: 8)"},
     {LETTER_TICKS, "ticks", "N", "how often each of them pushes (default: 20)"},
     {LETTER_SIZE, "size", "SIZE", "bytes of values of a push (default: 1m)"},
+    {LETTER_PULL, "pull", NULL, "push, meet at a barrier, and pull the rows, instead of one pushpull"},
     {LETTER_NAME, "name", "NAME", "space of the group and the vector; both must be new (default: bench-relay)"},
     PWI_CLI_JSON,
     {0},

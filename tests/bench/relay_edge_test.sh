@@ -80,13 +80,13 @@ edge() {
   echo $sum
 }
 
-# members NAME TICKS SIZE
+# members NAME TICKS SIZE [OPTION]
 members() {
   waited=
   for worker in 1 2 3 4 5 6 7 8; do
     rack=rack1
     [ $worker -le 4 ] || rack=rack2
-    PAWL_RACK=$rack on w$worker "$bench" relay --name "$1" --members 8 --ticks "$2" --size "$3" --json \
+    PAWL_RACK=$rack on w$worker "$bench" relay --name "$1" --members 8 --ticks "$2" --size "$3" ${4:+"$4"} --json \
       >"$1.$worker.log" 2>&1 &
     pids="$pids $!"
     waited="$waited $!"
@@ -99,9 +99,10 @@ all_right() {
 
 member_of() { sed -n "s/.*\"$2\": *\([0-9.]*\).*/\1/p" "$1.1.log"; }
 
+# measure CASE [OPTION]
 measure() {
   before=$(edge)
-  members "$1" "$ticks" "$size"
+  members "$1" "$ticks" "$size" "${2:-}"
   all_right "$1"
   echo "{\"case\": \"$1\", \"edge_bytes\": $(($(edge) - before)), \"seconds\": $(member_of "$1" seconds)," \
     "\"median_tick_s\": $(member_of "$1" median_tick_s), \"ticks\": $ticks, \"size\": \"$size\"}"
@@ -109,12 +110,18 @@ measure() {
 
 measure direct
 direct=$(($(edge) - before))
+measure direct-pulls --pull
+direct_pulls=$(($(edge) - before))
 start_relay 1
 start_relay 2
 measure relays
 relayed=$(($(edge) - before))
 # Of 8 messages each way two are left. The first tick makes links, and on a busy machine links are lost for a while.
 [ $((relayed * 10)) -lt $((direct * 9)) ] || fail "relays save too little: $relayed bytes instead of $direct"
+measure pulls --pull
+relayed=$(($(edge) - before))
+[ $((relayed * 10)) -lt $((direct_pulls * 9)) ] ||
+  fail "relays save too little of pushes and pulls: $relayed bytes instead of $direct_pulls"
 
 # --- a relay is killed again and again while members push ---
 

@@ -17,6 +17,10 @@ expect 2 "$pawl" relay
 complained 'no manager given'
 expect 2 "$pawl" relay --join 127.0.0.1:1 --tree degree-1
 complained "'degree-1'.*none, rack, binary, degree-N or near-N"
+expect 2 "$pawl" relay --join 127.0.0.1:1 --priority 10
+complained "'10'.*a number from 1 to 9"
+PAWL_PRIORITY=high expect 2 "$pawl" relay --join 127.0.0.1:1
+complained "PAWL_PRIORITY is 'high'; it must be a number from 1 to 9"
 expect 1 "$pawl" relay --join 127.0.0.1:1 --join-timeout 0.5
 complained "no manager answers at 127.0.0.1:1; start one with 'pawl manager'"
 expect 1 "$pawl" relay --join 127.0.0.1:1 --key-file reader.key
@@ -43,12 +47,13 @@ expect 0 "$pawl" status
 said 'pawl-relay.rack *2'
 said 'pawl-relay.rack .*one *left'
 
-# members NAME TICKS: starts four members, in two racks.
+# members NAME TICKS [OPTION]: starts four members, in two racks.
 members() {
   for number in 1 2 3 4; do
     rack=left
     [ $number -lt 3 ] || rack=right
-    PAWL_RACK=$rack "$bench" relay --name "$1" --members 4 --ticks "$2" --size 64k --json >"$1.$number.log" 2>&1 &
+    PAWL_RACK=$rack "$bench" relay --name "$1" --members 4 --ticks "$2" --size 64k ${3:+"$3"} --json \
+      >"$1.$number.log" 2>&1 &
     pids="$pids $!"
     eval "member$number=$!"
   done
@@ -65,6 +70,8 @@ all_right() {
 
 members calm 40
 all_right calm
+members pulls 40 --pull
+all_right pulls
 members harsh 400
 eventually sh -c "'$pawl' status | grep -q 'harsh/values'"
 kill -KILL "$one"
@@ -75,5 +82,6 @@ eventually is_gone "$two"
 all_right harsh
 wait "$two" || fail "a relay that is told to stop fails: $(cat right.log)"
 grep -q '"applied": *[1-9]' right.log || fail "nothing went through the relay: $(cat right.log)"
+grep -q '"pulls": *[1-9]' right.log || fail "no pull went through the relay: $(cat right.log)"
 kill -TERM "$one"
 wait "$one" || fail "a relay that is told to stop fails: $(cat left.log)"
