@@ -46,7 +46,7 @@ struct relay_crowd {
   void (*unread)(struct relay_crowd *crowd); /* no answer is read by the net any more */
 };
 
-/* Contributors or readers, by ascending sender. */
+/* Contributors or takers, by ascending sender. */
 struct relay_senders {
   struct pwi_contributor *items;
   size_t count, room;
@@ -95,14 +95,14 @@ struct relay_read {
   size_t memory;
   /* What it asks for: the most that any waiter needs. KEPT: `version` and `needed` are of the rows. */
   struct relay_age age;
-  struct relay_senders readers; /* who wait for it, or waited */
+  struct relay_senders takers; /* who wait for it, or waited */
   uint32_t hops;
   uint64_t view; /* epoch, when it was sent */
   int64_t sent_at, used_at;
   struct pwi_task task;
   struct pwi_relayed relayed;
   struct pwi_relayed_answer answer;
-  struct pwi_writer section; /* readers, encoded */
+  struct pwi_writer section; /* takers, encoded */
 };
 
 /* The vectors that a sender may read, as a server has said. */
@@ -158,8 +158,8 @@ bool pwi_relay_has_sender(const struct relay_senders *senders, uint64_t sender);
 void pwi_relay_drop_sender(struct relay_senders *senders, uint64_t sender);
 
 /* rights.c: a server has read the vector for these senders; whether it has lately; it has refused to. */
-void pwi_relay_permit(struct pwi_relay *relay, const struct relay_senders *readers, uint64_t vector);
-bool pwi_relay_may_read(const struct pwi_relay *relay, const struct pwi_contributor *readers, size_t count,
+void pwi_relay_permit(struct pwi_relay *relay, const struct relay_senders *takers, uint64_t vector);
+bool pwi_relay_may_read(const struct pwi_relay *relay, const struct pwi_contributor *takers, size_t count,
                         uint64_t vector);
 void pwi_relay_forbid(struct pwi_relay *relay, uint64_t sender);
 
@@ -168,7 +168,7 @@ void pwi_relay_forbid(struct pwi_relay *relay, uint64_t sender);
 /* Answers a pull from rows that are here, or reads them. Returns false if it cannot be taken: nothing has changed. */
 bool pwi_relay_read(struct pwi_relay *relay, const struct relay_request *pull);
 void pwi_relay_look_at_reads(struct pwi_relay *relay, int64_t now); /* drops rows that are of no use any more */
-void pwi_relay_lose_reader(struct pwi_relay *relay, struct pwi_link link);
+void pwi_relay_lose_taker(struct pwi_relay *relay, struct pwi_link link);
 void pwi_relay_give_up_reads(struct pwi_relay *relay);
 /* Drops rows that no pull waits for until so many bytes are free. False: others need the memory. */
 bool pwi_relay_make_room(struct pwi_relay *relay, uint64_t bytes);

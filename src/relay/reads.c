@@ -75,7 +75,7 @@ void pwi_relay_free_read(struct relay_read *read) {
   *at = read->next;
   relay->memory -= read->memory;
   pwi_relay_fini_crowd(&read->crowd);
-  pwi_free(read->readers.items);
+  pwi_free(read->takers.items);
   pwi_free(read->keys);
   pwi_writer_fini(&read->section);
   pwi_free(read);
@@ -152,13 +152,13 @@ static void need(struct relay_age *all, const struct relay_age *more) {
 /* Adds a pull to the next read of its keys. False: nothing has changed. */
 static bool gather(struct pwi_relay *relay, const struct pwi_terms *terms, const uint64_t *keys,
                    const struct pwi_entry *entry, const struct relay_waiter *waiter,
-                   const struct pwi_contributor *readers, size_t count, uint32_t hops) {
+                   const struct pwi_contributor *takers, size_t count, uint32_t hops) {
   struct relay_read *read = find(relay, READ_GATHERED, terms, keys);
   bool is_new = !read;
   size_t place;
   if (is_new) read = begin(relay, terms, keys, entry);
   if (!read) return false;
-  if (!pwi_relay_add_senders(&read->readers, readers, count) || !wait_for(read, waiter, &place)) {
+  if (!pwi_relay_add_senders(&read->takers, takers, count) || !wait_for(read, waiter, &place)) {
     if (is_new) pwi_relay_free_read(read);
     return false;
   }
@@ -173,9 +173,9 @@ static void try_again(struct relay_read *read, size_t i) {
   const struct pwi_entry *entry = pwi_catalogue_find(pwi_client_catalogue(relay->client), read->terms.vector);
   struct relay_waiter waiter = read->crowd.waiters[i];
   waiter.is_again = true;
-  bool is_again = read->crowd.waiters[i].is_again || relay->is_leaving || !entry || read->readers.count == 0;
+  bool is_again = read->crowd.waiters[i].is_again || relay->is_leaving || !entry || read->takers.count == 0;
   if (!is_again &&
-      gather(relay, &read->terms, read->keys, entry, &waiter, read->readers.items, read->readers.count, read->hops)) {
+      gather(relay, &read->terms, read->keys, entry, &waiter, read->takers.items, read->takers.count, read->hops)) {
     read->crowd.waiters[i].is_gone = true;
     return;
   }
@@ -210,7 +210,7 @@ static void pass_on(struct relay_read *read) {
   if (read->answer.is_of_relay) read->age.known = told->found;
   read->age.version = crowd->version = told->version;
   crowd->found = read->age.known;
-  pwi_relay_permit(crowd->relay, &read->readers, read->terms.vector.id);
+  pwi_relay_permit(crowd->relay, &read->takers, read->terms.vector.id);
   for (size_t i = 0; i < crowd->waiter_count; i++) {
     if (crowd->waiters[i].is_gone) continue;
     if (!are_young(read->age.version, read->age.known, &crowd->waiters[i].age)) {
@@ -224,8 +224,8 @@ static void pass_on(struct relay_read *read) {
   keep(read);
 }
 
-/* Nobody gets rows. If a server has refused one of the readers, the others read again without it. A relay among the
- * waiters is told, because the reader may be a child of it. */
+/* Nobody gets rows. If a server has refused one of the takers, the others read again without it. A relay among the
+ * waiters is told, because the taker may be a child of it. */
 static void fail(struct relay_read *read) {
   struct relay_crowd *crowd = &read->crowd;
   struct pwi_relay *relay = crowd->relay;
@@ -234,7 +234,7 @@ static void fail(struct relay_read *read) {
   struct pwi_outcome direct = {.code = PWI_CODE_DIRECT};
   if (told->code == PWI_CODE_DIRECT) direct.next = told->next;
   if (direct.next != 0) pwi_relay_forbid(relay, direct.next);
-  if (direct.next != 0) pwi_relay_drop_sender(&read->readers, direct.next);
+  if (direct.next != 0) pwi_relay_drop_sender(&read->takers, direct.next);
   for (size_t i = 0; i < crowd->waiter_count; i++) {
     struct relay_waiter *waiter = &crowd->waiters[i];
     if (waiter->is_gone) continue;
@@ -290,7 +290,7 @@ static void send(struct relay_read *read) {
     return;
   }
   pwi_writer_reset(&read->section);
-  pwi_contributors_encode(read->readers.items, read->readers.count, read->hops + 1, &read->section);
+  pwi_contributors_encode(read->takers.items, read->takers.count, read->hops + 1, &read->section);
   pawl_status status = read->section.status;
   read->state = READ_SENT;
   read->view = epoch_of(relay);
@@ -336,17 +336,17 @@ static bool answer_at_once(struct pwi_relay *relay, const struct relay_request *
   return true;
 }
 
-static bool are_readers(const struct relay_read *read, const struct relay_request *pull) {
+static bool are_takers(const struct relay_read *read, const struct relay_request *pull) {
   bool are = true;
   for (size_t i = 0; i < pull->count; i++)
-    are = are && pwi_relay_has_sender(&read->readers, pull->contributors[i].sender.id);
+    are = are && pwi_relay_has_sender(&read->takers, pull->contributors[i].sender.id);
   return are || pwi_relay_may_read(read->crowd.relay, pull->contributors, pull->count, pull->terms.vector.id);
 }
 
 static bool join(struct relay_read *read, const struct relay_request *pull, const struct relay_waiter *waiter) {
   size_t place;
   if (waiter->age.is_fresh || read->age.known < waiter->age.needed || !is_of_present(read)) return false;
-  return are_readers(read, pull) && wait_for(read, waiter, &place);
+  return are_takers(read, pull) && wait_for(read, waiter, &place);
 }
 
 bool pwi_relay_read(struct pwi_relay *relay, const struct relay_request *pull) {
@@ -372,7 +372,7 @@ void pwi_relay_look_at_reads(struct pwi_relay *relay, int64_t now) {
   }
 }
 
-void pwi_relay_lose_reader(struct pwi_relay *relay, struct pwi_link link) {
+void pwi_relay_lose_taker(struct pwi_relay *relay, struct pwi_link link) {
   for (struct relay_read *read = relay->reads; read; read = read->next)
     for (size_t i = 0; i < read->crowd.waiter_count; i++)
       if (read->crowd.waiters[i].link.id == link.id) read->crowd.waiters[i].is_gone = true;

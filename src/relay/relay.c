@@ -198,7 +198,7 @@ static void link_down(void *context, struct pwi_link link) {
   struct pwi_relay *relay = context;
   struct relay_child *child = pwi_idmap_get(&relay->children, link.id);
   pwi_relay_lose(relay, link);
-  pwi_relay_lose_reader(relay, link);
+  pwi_relay_lose_taker(relay, link);
   if (child && child->shown.bound != 0) pwi_relay_forbid(relay, child->shown.bound);
   pwi_idmap_remove(&relay->children, link.id);
   pwi_free(child);
@@ -235,6 +235,7 @@ pawl_status pwi_relay_create(const struct pwi_relay_config *config, struct pwi_r
                                      .host = config->host,
                                      .rack = config->rack,
                                      .job = job,
+                                     .priority = config->priority,
                                      .identity = config->identity,
                                      .membership_changed = membership_changed,
                                      .context = relay,

@@ -2,8 +2,8 @@
  * them (MLNet 3.2, docs/relays.md).
  *
  * To its children, members of a group and other relays, it is a server that takes pushes and pulls of groups and
- * nothing else. To the servers, and to the relay above it, it is a client that sends aggregates and pulls. It joins the cluster as a sender with the
- * job of a relay (protocol/relays.h), and needs a key without limits.
+ * nothing else. To the servers, and to the relay above it, it is a client that sends aggregates and pulls. It joins the
+ * cluster as a sender with the job of a relay (protocol/relays.h), and needs a key without limits.
  *
  * A relay holds nothing that is acknowledged: it answers a push after the server has answered the aggregate. Whenever
  * anything is in doubt it answers DIRECT, and its children send their requests to the server. So a relay may die at any
@@ -29,6 +29,7 @@ struct pwi_relay_config {
   const char *host, *rack;
   const uint8_t *identity;
   struct pwi_relay_tree tree;
+  uint8_t priority;    /* of its requests at servers, PWI_PRIORITY_…; 0: the usual one */
   uint64_t memory_max; /* bytes of pushes and rows that wait or are kept; 0: 1 GiB */
 };
 

@@ -42,16 +42,16 @@ static void permit(struct pwi_relay *relay, uint64_t sender, uint64_t vector, in
   *right = (struct relay_right){sender, vector, until};
 }
 
-void pwi_relay_permit(struct pwi_relay *relay, const struct relay_senders *readers, uint64_t vector) {
+void pwi_relay_permit(struct pwi_relay *relay, const struct relay_senders *takers, uint64_t vector) {
   int64_t until = pwi_net_now(relay->config.net) + VALID_NS;
-  for (size_t i = 0; i < readers->count; i++) permit(relay, readers->items[i].sender.id, vector, until);
+  for (size_t i = 0; i < takers->count; i++) permit(relay, takers->items[i].sender.id, vector, until);
 }
 
-bool pwi_relay_may_read(const struct pwi_relay *relay, const struct pwi_contributor *readers, size_t count,
+bool pwi_relay_may_read(const struct pwi_relay *relay, const struct pwi_contributor *takers, size_t count,
                         uint64_t vector) {
   int64_t now = pwi_net_now(relay->config.net);
   for (size_t i = 0; i < count; i++) {
-    const struct relay_right *right = find(relay, readers[i].sender.id, vector);
+    const struct relay_right *right = find(relay, takers[i].sender.id, vector);
     if (!right || right->until <= now) return false;
   }
   return true;

@@ -123,15 +123,15 @@ pawl_status pwi_handler_relayed(struct pwi_handler_link *link, const struct pwi_
 pawl_status pwi_handler_relayed_pull(struct pwi_handler_link *link, const struct pwi_sections *sections,
                                      const struct pwi_request *request, const struct pwi_entry *entry, bool *may_out) {
   struct pwi_outcome outcome = {.code = PWI_CODE_DIRECT};
-  struct pwi_contributor *readers = NULL;
+  struct pwi_contributor *takers = NULL;
   size_t count = 0;
-  pawl_status status = read_contributors(link, sections, request, &readers, &count);
+  pawl_status status = read_contributors(link, sections, request, &takers, &count);
   if (status) return status;
-  *may_out = readers && may_all(link, entry, readers, count, pwi_rights_may_read, &outcome);
+  *may_out = takers && may_all(link, entry, takers, count, pwi_rights_may_read, &outcome);
   if (*may_out)
-    charge(link, readers, count, request->terms.rows * pwi_entry_row_bytes(entry));
+    charge(link, takers, count, request->terms.rows * pwi_entry_row_bytes(entry));
   else
     pwi_handler_say(link, request->terms.number, request->task, &outcome);
-  pwi_free(readers);
+  pwi_free(takers);
   return PAWL_OK;
 }

@@ -9,11 +9,12 @@
 #include "cli/session_listen.h"
 #include "host/run/process.h"
 #include "host/run/relay.h"
+#include "wire/hello.h"
 
 #define JOIN_NS INT64_C(10000000000)
 #define TREE "rack"
 
-enum { LETTER_JOIN = 300, LETTER_MEMORY, LETTER_HOST, LETTER_RACK, LETTER_TREE, LETTER_JOIN_TIMEOUT };
+enum { LETTER_JOIN = 300, LETTER_MEMORY, LETTER_HOST, LETTER_RACK, LETTER_TREE, LETTER_PRIORITY, LETTER_JOIN_TIMEOUT };
 
 struct relay_order {
   const struct pwi_command *command;
@@ -40,15 +41,18 @@ static int show(const struct relay_order *order, const struct pwi_run_relay *rel
   struct pwi_relay_figures figures;
   pwi_run_relay_figures(relay, &figures);
   if (order->json)
-    return pwi_cli_print_json(order->command,
-                              json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "relay", pwi_run_relay_address(relay),
-                                        "pushes", (json_int_t)figures.pushes, "bytes_in", (json_int_t)figures.bytes_in,
-                                        "aggregates", (json_int_t)figures.aggregates, "bytes_out",
-                                        (json_int_t)figures.bytes_out, "applied", (json_int_t)figures.applied,
-                                        "refused", (json_int_t)figures.refused));
+    return pwi_cli_print_json(
+        order->command,
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "relay", pwi_run_relay_address(relay),
+                  "pushes", (json_int_t)figures.pushes, "bytes_in", (json_int_t)figures.bytes_in, "aggregates",
+                  (json_int_t)figures.aggregates, "bytes_out", (json_int_t)figures.bytes_out, "applied",
+                  (json_int_t)figures.applied, "refused", (json_int_t)figures.refused, "pulls",
+                  (json_int_t)figures.pulls, "bytes_back", (json_int_t)figures.bytes_back, "reads",
+                  (json_int_t)figures.reads, "bytes_read", (json_int_t)figures.bytes_read));
   printf("%" PRIu64 " pushes became %" PRIu64 " aggregates, of which the servers applied %" PRIu64 "; %" PRIu64
-         " pushes were left to their senders\n",
+         " pushes and pulls were left to their senders\n",
          figures.pushes, figures.aggregates, figures.applied, figures.refused);
+  if (figures.reads > 0) printf("%" PRIu64 " pulls were answered by %" PRIu64 " reads\n", figures.pulls, figures.reads);
   return PWI_EXIT_OK;
 }
 
@@ -86,6 +90,15 @@ static int run_relay(struct relay_order *order) {
 
 /* --- options ---------------------------------------------------------------------------------------------------------- */
 
+#define PRIORITIES "a number from 1 to 9"
+
+static bool read_priority(const char *text, uint8_t *priority_out) {
+  uint64_t number;
+  if (!pwi_cli_number(text, &number) || number < PWI_PRIORITY_LOWEST || number > PWI_PRIORITY_HIGHEST) return false;
+  *priority_out = (uint8_t)number;
+  return true;
+}
+
 /* Handles one option. If it returns false, return `*exit_out`. */
 static bool read_own(struct relay_order *order, int letter, const char *value, int *exit_out) {
   const char *wanted = NULL;
@@ -106,6 +119,9 @@ static bool read_own(struct relay_order *order, int letter, const char *value, i
     order->tree = value;
     if (!pwi_relay_tree_parse(value, &order->config.tree))
       wanted = "none, rack, binary, degree-N or near-N with N from 2 to 1024, each also with .fixed behind it";
+    break;
+  case LETTER_PRIORITY:
+    if (!read_priority(value, &order->config.priority)) wanted = PRIORITIES;
     break;
   case LETTER_JOIN_TIMEOUT:
     if (!pwi_role_seconds(value, &order->join_ns)) wanted = "a number of seconds";
@@ -136,6 +152,9 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   int letter, exit_code = PWI_EXIT_OK;
   pwi_role_options_init(&order.options);
   order.config.rack = getenv("PAWL_RACK");
+  const char *priority = getenv("PAWL_PRIORITY");
+  if (priority && priority[0] && !read_priority(priority, &order.config.priority))
+    return pwi_cli_usage(command, "PAWL_PRIORITY is '%s'; it must be " PRIORITIES, priority);
   (void)pwi_relay_tree_parse(TREE, &order.config.tree);
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
@@ -158,11 +177,13 @@ static const struct pwi_cli_option options[] = {
      "address that members and other relays connect to (default: any port, on the interface that leads to the "
      "manager)"},
     {PWI_ROLE_ADVERTISE, "advertise", "HOST", "address that others connect to, if it differs from --listen"},
-    {LETTER_MEMORY, "memory", "SIZE", "memory limit for pushes that wait, e.g. 8G (default: 1G)"},
+    {LETTER_MEMORY, "memory", "SIZE", "memory limit for pushes that wait and for rows, e.g. 8G (default: 1G)"},
     {LETTER_HOST, "host", "LABEL",
      "label of the machine; members push to a relay on their machine if there is one (default: the host name)"},
     {LETTER_RACK, "rack", "LABEL",
      "label of the rack; members push to a relay in their rack if there is one (default: PAWL_RACK)"},
+    {LETTER_PRIORITY, "priority", "N",
+     "priority of its requests at the servers, from 1 to 9; 9 is the most urgent (default: PAWL_PRIORITY, or 5)"},
     {LETTER_JOIN_TIMEOUT, "join-timeout", "SECONDS", "wait at most SECONDS for the manager at the start (default: 10)"},
     {PWI_ROLE_KEY_FILE, "key-file", "FILE", "keys of the cluster (default: PAWL_KEY_FILE, or PAWL_KEY)"},
     {PWI_ROLE_CERTIFICATE, "certificate", "FILE", "PEM file of the node's certificate with its chain, instead of keys"},
@@ -171,6 +192,7 @@ static const struct pwi_cli_option options[] = {
     {PWI_ROLE_REQUIRE_ENCRYPTION, "require-encryption", NULL, "refuse unencrypted links and shared memory"},
     {PWI_ROLE_TRANSPORT, "transport", "KIND",
      "auto (default), tcp (no shared memory), or rdma (also between machines)"},
+    {PWI_ROLE_DSCP, "dscp", "N", "mark of packets for routers, from 1 to 63 (default: PAWL_DSCP, or none)"},
     {PWI_ROLE_READY_FD, "ready-fd", "FD", "write 'ready address=ADDRESS' to the file descriptor FD when ready"},
     {PWI_ROLE_PARENT, "parent", "PID", "end when the parent process PID has ended"},
     PWI_CLI_JSON,
@@ -182,12 +204,13 @@ const struct pwi_command pwi_command_relay = {
     .summary = "run a relay, which adds up pushes of a group on their way",
     .text = "Joins a cluster and stands between the members of groups and the servers: it\n"
             "adds up what they push in a tick, and sends one message to the server instead\n"
-            "of one for each member. Programs do not change. Start one on each machine, or\n"
-            "one or more in each rack; if a relay dies, its members push to the servers.\n\n"
+            "of one for each member. It reads rows once for all members that pull them\n"
+            "(pawl_group_pull). Programs do not change. Start one on each machine, or\n"
+            "one or more in each rack; if a relay dies, its members use the servers.\n\n"
             "  pawl relay --join node1:7295 --rack r17\n"
             "  pawl relay --join node1:7295 --key-file cluster.key --tree degree-4\n\n"
-            "Only pushes of groups go through relays, to vectors that add them up. A relay\n"
-            "needs a key without limits. On SIGTERM or SIGINT it leaves the cluster and\n"
+            "Only requests of groups go through relays, and pushes only to vectors that add\n"
+            "them up. A relay needs a key without limits. On SIGTERM or SIGINT it leaves the cluster and\n"
             "prints what it has done.\n",
     .options = options,
     .run = run,

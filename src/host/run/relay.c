@@ -58,6 +58,7 @@ static pawl_status open_role(struct pwi_run_relay *relay, struct pwi_run_problem
                                   .rack = config->rack,
                                   .identity = relay->identity,
                                   .tree = config->tree,
+                                  .priority = config->priority,
                                   .memory_max = config->memory_max};
   pawl_status status = pwi_relay_create(&role, &relay->relay);
   if (!status) relay->net->self = pwi_relay_client(relay->relay);

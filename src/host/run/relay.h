@@ -17,6 +17,7 @@ struct pwi_run_relay_config {
   const char *host;    /* label of the machine; NULL: its host name */
   const char *rack;    /* NULL: "" */
   struct pwi_relay_tree tree;
+  uint8_t priority;    /* 0: the usual one */
   uint64_t memory_max; /* 0: the relay's default */
 };
 
