@@ -186,6 +186,29 @@ static void test_an_empty_range_is_no_push_and_all_is_the_whole_span(void **stat
   pawl_group_leave(group);
 }
 
+/* Without relays a pull of a group does what any pull does. */
+static void test_a_pull_of_a_group_reads_what_all_have_pushed(void **state) {
+  struct pawl_vector *vector = create(session, "g/old", PAWL_F64, 4);
+  struct pawl_group *group;
+  struct pawl_task *task;
+  double ones[] = {1, 1, 1, 1}, got[4];
+  (void)state;
+  must(pawl_group_join(session, "g/old_group", 1, PATIENCE, &group));
+  for (int tick = 1; tick <= 3; tick++) {
+    must(pawl_vector_push(vector, pawl_at_range(0, 4), ones, NULL));
+    must(pawl_group_barrier(group, PATIENCE));
+    must(pawl_group_pull(group, vector, pawl_at_range(0, 4), (uint64_t)tick % 2, got, &task));
+    must(pawl_task_finish(task, PATIENCE));
+    for (int i = 0; i < 4; i++) assert_true(got[i] == tick);
+  }
+  must(pawl_group_pull(group, vector, pawl_at_range(0, 0), 0, NULL, NULL));
+  must_fail(pawl_group_pull(group, vector, pawl_at_range(0, 4), 0, NULL, NULL), PAWL_INVALID, "values_out is NULL");
+  struct pawl_where where = pawl_at_range(0, 4);
+  where.node.id = 77;
+  must_fail(pawl_group_pull(group, vector, where, 0, got, NULL), PAWL_UNSUPPORTED, "a node cannot be named");
+  pawl_group_leave(group);
+}
+
 static void test_nobody_passes_before_the_group_is_complete(void **state) {
   struct pawl_session *other = open_beside(session, false);
   struct pawl_group *ours, *theirs;
@@ -247,6 +270,7 @@ int main(void) {
       cmocka_unit_test(test_pushes_of_a_group_are_applied_as_one_when_all_are_in),
       cmocka_unit_test(test_members_may_have_different_keys_or_none),
       cmocka_unit_test(test_an_empty_range_is_no_push_and_all_is_the_whole_span),
+      cmocka_unit_test(test_a_pull_of_a_group_reads_what_all_have_pushed),
       cmocka_unit_test(test_nobody_passes_before_the_group_is_complete),
       cmocka_unit_test(test_joining_twice_is_refused_and_leaving_lets_join_again),
       cmocka_unit_test(test_a_vector_opened_locally_is_apart_from_the_servers),
