@@ -22,13 +22,13 @@ struct readers;
 
 struct reader_call {
   struct pwi_task task;
-  struct reader *reader;
+  struct group_reader *reader;
   uint32_t number; /* in the history */
   uint64_t tick;   /* of an AWAIT */
   int64_t rows[READ_KEYS * READ_WIDTH];
 };
 
-struct reader {
+struct group_reader {
   struct readers *readers;
   struct pwi_cluster_client client;
   uint32_t index, session;
@@ -46,17 +46,17 @@ struct readers {
   struct pwi_workload workload;
   uint32_t count, vector; /* `vector`: in the history */
   uint64_t keys[READ_KEYS];
-  struct reader members[READERS_MAX];
+  struct group_reader members[READERS_MAX];
 };
 
-static void broken(const struct reader *reader, const char *what, pawl_status status) {
+static void broken(const struct group_reader *reader, const char *what, pawl_status status) {
   CAMPAIGN_FAIL(reader->readers->workload.campaign, "%s: reader %u, tick %llu: %s", what, reader->index,
                 (unsigned long long)reader->tick, pawl_status_name(status));
 }
 
 /* --- the history ---------------------------------------------------------------------------------------- */
 
-static struct pwi_task *record(struct reader *reader, struct reader_call *call, struct pwi_history_call about,
+static struct pwi_task *record(struct group_reader *reader, struct reader_call *call, struct pwi_history_call about,
                                void (*finished)(struct pwi_task *task)) {
   struct campaign *campaign = reader->readers->workload.campaign;
   about.session = reader->session;
@@ -72,7 +72,7 @@ static struct pwi_task *record(struct reader *reader, struct reader_call *call, 
 /* Records the end of a call; NULL if it failed. */
 static struct reader_call *end(struct pwi_task *task, const char *what) {
   struct reader_call *call = (struct reader_call *)((char *)task - offsetof(struct reader_call, task));
-  struct reader *reader = call->reader;
+  struct group_reader *reader = call->reader;
   struct campaign *campaign = reader->readers->workload.campaign;
   for (uint32_t i = 0; i < reader->readers->count; i++)
     pwi_book_note_dead(campaign, &reader->readers->members[i].client, reader->readers->members[i].session);
@@ -84,12 +84,12 @@ static struct reader_call *end(struct pwi_task *task, const char *what) {
 
 /* --- pulls ---------------------------------------------------------------------------------------------- */
 
-static void go_on(struct reader *reader);
+static void go_on(struct group_reader *reader);
 
 static void pulled(struct pwi_task *task) {
   struct reader_call *call = end(task, "a pull failed");
   if (!call) return;
-  struct reader *reader = call->reader;
+  struct group_reader *reader = call->reader;
   reader->is_busy[call - reader->pulls] = false;
   reader->pulling--;
   reader->readers->workload.campaign->figures.old_pulls++;
@@ -97,14 +97,14 @@ static void pulled(struct pwi_task *task) {
 }
 
 /* Members mostly name the same keys, so that a relay can read them once for all. */
-static struct pwi_where draw_where(struct reader *reader) {
+static struct pwi_where draw_where(struct group_reader *reader) {
   struct pwi_random *random = reader->client.random;
   if (pwi_random_chance(random, 0.6)) return (struct pwi_where){.range = {0, READ_KEYS}};
   size_t first = pwi_random_chance(random, 0.5) ? 0 : READ_KEYS / 3;
   return (struct pwi_where){.keys = reader->readers->keys + first, .count = READ_KEYS - first};
 }
 
-static void pull(struct reader *reader, size_t place) {
+static void pull(struct group_reader *reader, size_t place) {
   struct pwi_random *random = reader->client.random;
   struct pwi_where where = draw_where(reader);
   bool may_be_old = pwi_random_chance(random, 0.9);
@@ -129,14 +129,14 @@ static void pull(struct reader *reader, size_t place) {
 /* --- one tick ------------------------------------------------------------------------------------------- */
 
 /* Its process ends. A member that stays behind in the group is declared dead. */
-static bool end_if_done(struct reader *reader) {
+static bool end_if_done(struct group_reader *reader) {
   reader->is_over = reader->tick >= READ_TICKS;
   if (reader->is_over) pwi_sim_kill(reader->readers->workload.campaign->cluster.sim, reader->client.node);
   return reader->is_over;
 }
 
 /* Makes the pulls of this tick, then begins the next one. */
-static void go_on(struct reader *reader) {
+static void go_on(struct group_reader *reader) {
   struct pwi_random *random = reader->client.random;
   if (reader->is_awaiting) return;
   for (size_t i = 0; i < PULLS && reader->pulls_left > 0; i++)
@@ -162,13 +162,13 @@ static void ticked(struct pwi_task *task) {
 static void awaited(struct pwi_task *task) {
   struct reader_call *call = end(task, "a wait failed");
   if (!call) return;
-  struct reader *reader = call->reader;
+  struct group_reader *reader = call->reader;
   reader->is_awaiting = false;
   if (call->tick > reader->awaited) reader->awaited = call->tick;
   go_on(reader);
 }
 
-static void push(struct reader *reader) {
+static void push(struct group_reader *reader) {
   struct pwi_random *random = reader->client.random;
   struct campaign *campaign = reader->readers->workload.campaign;
   size_t first = pwi_random_chance(random, 0.5) ? 0 : (size_t)pwi_random_below(random, READ_KEYS);
@@ -184,7 +184,7 @@ static void push(struct reader *reader) {
   if (status) broken(reader, "a push was refused", status);
 }
 
-static void begin_tick(struct reader *reader) {
+static void begin_tick(struct group_reader *reader) {
   struct pwi_random *random = reader->client.random;
   uint64_t ahead = pwi_random_below(random, AHEAD_MAX);
   reader->tick++;
@@ -210,16 +210,16 @@ static void reader_timer(void *context, uint64_t cookie) {
 static void entered(struct pwi_task *task) {
   struct reader_call *call = end(task, "a member cannot enter");
   if (!call) return;
-  struct reader *reader = call->reader;
+  struct group_reader *reader = call->reader;
   reader->is_in = true;
   reader->tick = task->found;
   if (!end_if_done(reader)) begin_tick(reader);
 }
 
-static void ask_to_join(struct reader *reader);
+static void ask_to_join(struct group_reader *reader);
 
 static void joined(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
-  struct reader *reader = (struct reader *)((char *)asking - offsetof(struct reader, asking));
+  struct group_reader *reader = (struct group_reader *)((char *)asking - offsetof(struct group_reader, asking));
   (void)payload, (void)size;
   if (pwi_campaign_is_journal_failure(status)) {
     ask_to_join(reader);
@@ -232,7 +232,7 @@ static void joined(struct pwi_asking *asking, pawl_status status, const void *pa
   if (status) broken(reader, "a member cannot join", status);
 }
 
-static void ask_to_join(struct reader *reader) {
+static void ask_to_join(struct group_reader *reader) {
   struct pwi_writer writer = {0};
   pwi_write_text(&writer, GROUP);
   pwi_write_u32(&writer, reader->readers->count);
@@ -244,13 +244,13 @@ static void ask_to_join(struct reader *reader) {
 }
 
 static void reader_started(void *context) {
-  struct reader *reader = context;
+  struct group_reader *reader = context;
   reader->session = pwi_history_session(reader->readers->workload.campaign->history, reader->client.name);
   if (!reader->is_over) ask_to_join(reader);
 }
 
 static void reader_stopped(void *context) {
-  struct reader *reader = context;
+  struct group_reader *reader = context;
   reader->is_in = reader->is_pushing = reader->is_ticking = reader->is_awaiting = false;
   reader->awaited = reader->pulls_left = reader->pulling = 0;
   for (size_t i = 0; i < PULLS; i++) reader->is_busy[i] = false;
@@ -258,7 +258,7 @@ static void reader_stopped(void *context) {
 }
 
 static void reader_heard(void *context, const struct pwi_message *message) {
-  const struct reader *reader = context;
+  const struct group_reader *reader = context;
   pwi_watch_heard(reader->readers->workload.campaign, reader->session, message);
 }
 
@@ -276,7 +276,7 @@ static pawl_status begin(struct pwi_workload *workload) {
   readers->count = 2 + (uint32_t)pwi_random_below(&workload->random, READERS_MAX - 1);
   pawl_status status = pwi_workload_vector(workload, ROWS, &options);
   for (uint32_t m = 0; m < readers->count && !status; m++) {
-    struct reader *reader = &readers->members[m];
+    struct group_reader *reader = &readers->members[m];
     reader->readers = readers;
     reader->index = m;
     reader->client = (struct pwi_cluster_client){.job = "readers",
@@ -303,7 +303,7 @@ static void describe(const struct pwi_workload *workload, char *text, size_t siz
   const struct readers *readers = (const struct readers *)workload;
   uint32_t m = 0;
   while (m + 1 < readers->count && readers->members[m].is_over) m++;
-  const struct reader *reader = &readers->members[m];
+  const struct group_reader *reader = &readers->members[m];
   snprintf(text, size, "reader %u, %s, at tick %llu:%s%s%s %u pulls", m, reader->is_in ? "in" : "not in",
            (unsigned long long)reader->tick, reader->is_pushing ? " pushing," : "",
            reader->is_ticking ? " ticking," : "", reader->is_awaiting ? " waiting," : "", reader->pulling);
