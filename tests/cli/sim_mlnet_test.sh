@@ -35,6 +35,7 @@ said 'baseline  .* [0-9.]* '
 expect 0 "$pawl" sim mlnet --figure 3 $small --servers 4 --models 5 --rounds 2 --json
 said '"setup":"priorities"'
 said '"setup":"binary, rotated + prio."'
+[ "$(grep -c '"median_change_by_priorities":-' out)" -eq 5 ] || fail "priorities shorten no median: $(cat out)"
 
 expect 2 "$pawl" sim mlnet
 complained 'figure is needed'

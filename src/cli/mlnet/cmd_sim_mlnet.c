@@ -32,7 +32,7 @@ enum {
 struct mlnet_choice {
   const struct pwi_command *command;
   struct pwi_mlnet_options options;
-  bool has_figure;
+  bool has_figure, has_aggregation;
   int exit_code;
 };
 
@@ -144,6 +144,7 @@ static bool take_training(struct mlnet_choice *choice, int letter, const char *v
   case LETTER_INTERVAL:
     return take_real(choice, value, 0.001, 1e6, &options->interval);
   case LETTER_AGGREGATION:
+    choice->has_aggregation = true;
     return take_one_of(choice, value, "stream", "message", &options->by_message);
   default:
     return take_one_of(choice, value, "rotated", "fixed", &options->calibrates_fixed);
@@ -177,9 +178,11 @@ static bool take_option(struct mlnet_choice *choice, int letter, const char *val
 }
 
 /* What the paper uses where nothing was given. */
-static void complete(struct pwi_mlnet_options *options) {
+static void complete(struct mlnet_choice *choice) {
   static const uint32_t sizes[] = {50, 100, 200, 300, 400};
+  struct pwi_mlnet_options *options = &choice->options;
   bool has_jobs = options->figure == PWI_MLNET_3;
+  if (!choice->has_aggregation) options->by_message = has_jobs; /* a stream stops with the slowest of its links */
   if (!options->workers) options->workers = has_jobs ? 200 : 800;
   if (options->over < 0) options->over = options->figure == PWI_MLNET_1B ? 4 : 1;
   if (options->size_count) return;
@@ -209,7 +212,7 @@ static int run_mlnet(const struct pwi_command *command, int argc, char **argv) {
     if (!take_option(&choice, letter, args.value)) return choice.exit_code;
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (!choice.has_figure) return pwi_cli_usage(command, "--figure is needed: 1a, 1b, 2 or 3");
-  complete(&choice.options);
+  complete(&choice);
   uint64_t half = choice.options.ports / 2, hosts = half * half * choice.options.ports;
   if (choice.options.workers > hosts)
     return pwi_cli_usage(command, "%u workers do not fit on the %" PRIu64 " hosts of a fat tree of %u-port switches",
@@ -233,7 +236,7 @@ static const struct pwi_cli_option options[] = {
     {LETTER_CALIBRATE, "calibrate", "WORD",
      "aggregators of the binary trees that take 22 % of the baseline: rotated or fixed (default: rotated)"},
     {LETTER_AGGREGATION, "aggregation", "WORD",
-     "stream: aggregators pass on bytes as they arrive; message: whole messages (default: stream)"},
+     "stream: aggregators pass on bytes as they arrive; message: whole messages (default: stream; figure 3: message)"},
     PWI_CLI_HEADING("The network"),
     {LETTER_PORTS, "ports", "N", "ports of a switch of the fat tree, even, 2 to 64 (default: 16)"},
     {LETTER_RATE, "rate", "GBIT/S", "rate of a link (default: 10)"},

@@ -26,7 +26,8 @@
 #define POINT_RATIO 0.22
 #define LATENCY_NS 1000 /* of a link and its switch */
 #define GRAINS 100      /* in the time that a worker's link needs for one push */
-#define GRAINS_JOBS 4   /* the same in figure 3 without trees, where 200,000 flows share links */
+#define GRAINS_JOBS 4   /* the same in figure 3 if more than MANY_FLOWS share links */
+#define MANY_FLOWS 20000
 
 struct figure {
   const struct pwi_command *command;
@@ -281,8 +282,9 @@ static pawl_status train_jobs(const struct figure *figure, const struct pwi_mlne
   const struct pwi_mlnet_options *options = figure->options;
   struct pwi_training_job jobs[PWI_TRAINING_JOBS_MAX];
   uint32_t classes[PWI_TRAINING_JOBS_MAX];
-  bool is_tree = setup->tree != PWI_TREE_NONE && !options->by_message;
-  struct pwi_training_config config = config_of(options, options->bytes, is_tree ? GRAINS : GRAINS_JOBS);
+  bool is_stream = setup->tree != PWI_TREE_NONE && !options->by_message;
+  uint64_t flows = (uint64_t)options->jobs * options->sizes[0] * (is_stream ? 1 : options->workers);
+  struct pwi_training_config config = config_of(options, options->bytes, flows > MANY_FLOWS ? GRAINS_JOBS : GRAINS);
   struct pwi_training_result result;
   struct pwi_random random;
   pwi_random_init(&random, options->seed, PWI_TRAINING_JOBS_MAX); /* a stream that no job uses */
