@@ -2,8 +2,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/memory.h"
 #include "bench.h"
+#include "cli/mlnet/mlnet.h"
 #include "filters.h"
 
 enum {
@@ -13,7 +16,8 @@ enum {
   LETTER_NONZEROS,
   LETTER_ITERATIONS,
   LETTER_L1,
-  LETTER_SEED
+  LETTER_SEED,
+  LETTER_SVG
 };
 
 #define COUNT_MAX 100000000
@@ -22,17 +26,24 @@ enum {
 
 /* --- printing ------------------------------------------------------------------------------------------- */
 
+/* In per cent, iteration by iteration; null without kkt. */
+static json_t *curve_json(const struct pwi_filters_row *row) {
+  json_t *list = row->curve_count ? json_array() : json_null();
+  for (size_t i = 0; i < row->curve_count; i++) json_array_append_new(list, json_real(100 * row->curve[i]));
+  return list;
+}
+
 static int print_json(const struct pwi_filters_bench *bench, const struct pwi_filters_row *row) {
   bool learns = isfinite(row->objective);
   return pwi_cli_print_json(
       bench->command,
-      json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:f}", "bench", "filters",
+      json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o, s:f}", "bench", "filters",
                 "scene", row->scene, "filter", row->filter, "link", row->link, "bytes",
                 (json_int_t)(row->bytes_out + row->bytes_in), "bytes_out", (json_int_t)row->bytes_out, "bytes_in",
                 (json_int_t)row->bytes_in, "ratio", row->ratio, "saved_pct", 100 * (1 - row->ratio), "objective",
                 pwi_bench_number(row->objective), "objective_off", learns ? json_real(row->objective_off) : json_null(),
-                "left_out_pct", learns ? json_real(100 * row->left_out) : json_null(), "nonzeros",
-                learns ? json_integer((json_int_t)row->nonzeros) : json_null(), "violated",
+                "left_out_pct", learns ? json_real(100 * row->left_out) : json_null(), "left_out_by_iteration_pct",
+                curve_json(row), "nonzeros", learns ? json_integer((json_int_t)row->nonzeros) : json_null(), "violated",
                 learns ? json_integer((json_int_t)row->violated) : json_null(), "seconds", row->seconds));
 }
 
@@ -47,6 +58,26 @@ static void print_table(const struct pwi_filters_row *rows, size_t count) {
   printf("%-9s %-7s %-42s %10s %10s %7s %12s %9s %9s\n", "scene", "link", "filters", "MB out", "MB in", "ratio",
          "objective", "left out", "violated");
   for (size_t i = 0; i < count; i++) print_row(&rows[i]);
+}
+
+/* OSDI'14, figure 12: features that kkt leaves out, by iteration. */
+static int draw(const struct pwi_filters_bench *bench, const struct pwi_filters_row *rows, size_t count) {
+  struct pwi_mlnet_line *lines = pwi_alloc_zero(PWI_FILTERS_ROWS, sizeof *lines);
+  struct pwi_mlnet_chart chart = {"features that kkt leaves out", "iteration", "per cent", lines, 0};
+  if (!lines) return pwi_cli_failure(bench->command, "%s", pawl_status_text(PAWL_NO_MEMORY));
+  for (size_t i = 0; i < count && chart.line_count < PWI_MLNET_SETUPS; i++) {
+    if (!rows[i].curve_count) continue;
+    struct pwi_mlnet_line *line = &lines[chart.line_count++];
+    line->name = rows[i].filter;
+    line->count = rows[i].curve_count;
+    for (size_t k = 0; k < line->count; k++) {
+      line->x[k] = (double)(k + 1);
+      line->y[k] = 100 * rows[i].curve[k];
+    }
+  }
+  int problem = pwi_mlnet_draw(bench->svg, &chart);
+  pwi_free(lines);
+  return problem ? pwi_cli_failure(bench->command, "cannot write %s: %s", bench->svg, strerror(problem)) : PWI_EXIT_OK;
 }
 
 /* --- options -------------------------------------------------------------------------------------------- */
@@ -76,6 +107,9 @@ static bool read_option(void *context, int letter, const char *value) {
     return pwi_bench_positive(value, 1, &bench->l1) && bench->l1 < 1;
   case LETTER_SEED:
     return pwi_cli_number(value, &bench->seed);
+  case LETTER_SVG:
+    bench->svg = value;
+    return *value != '\0';
   default:
     bench->json |= letter == PWI_CLI_LETTER_JSON;
     return true;
@@ -98,7 +132,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   if (!bench.json) print_table(rows, count);
   for (size_t i = 0; i < count && bench.json; i++)
     if (print_json(&bench, &rows[i])) return PWI_EXIT_FAILURE;
-  return PWI_EXIT_OK;
+  return bench.svg ? draw(&bench, rows, count) : PWI_EXIT_OK;
 }
 
 static const struct pwi_cli_option options[] = {
@@ -109,6 +143,7 @@ static const struct pwi_cli_option options[] = {
     {LETTER_ITERATIONS, "iterations", "N", "iterations of learning (default: 50)"},
     {LETTER_L1, "l1", "PART", "lambda relative to the smallest that makes all weights 0 (0.002)"},
     {LETTER_SEED, "seed", "NUMBER", "seed of generated data (default: 1)"},
+    {LETTER_SVG, "svg", "FILE", "draw how much kkt leaves out by iteration (OSDI'14, figure 12)"},
     PWI_CLI_JSON,
     {0},
 };

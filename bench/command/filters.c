@@ -214,14 +214,13 @@ static bool step(struct learner *learner) {
 }
 
 static bool iterate(struct learner *learner, struct pwi_filters_row *row) {
-  uint64_t before = 0;
   for (uint32_t i = 0; i < learner->bench->iterations; i++) {
-    before = rows_passed(learner);
+    uint64_t before = rows_passed(learner);
     if (!step(learner)) return false;
+    uint64_t passed = rows_passed(learner);
+    row->left_out = passed > 0 ? 1 - (double)(passed - before) / (double)learner->examples.features : 0;
+    if (passed > 0 && i < PWI_FILTERS_CURVE) row->curve[row->curve_count++] = row->left_out;
   }
-  uint64_t last = rows_passed(learner) - before;
-  bool has_kkt = rows_passed(learner) > 0;
-  row->left_out = has_kkt ? 1 - (double)last / (double)learner->examples.features : 0;
   return pull(learner);
 }
 

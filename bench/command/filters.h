@@ -20,7 +20,8 @@ struct pwi_filters_bench {
   const char *data; /* a file in LIBSVM format; NULL: generated data */
   uint64_t examples, features, nonzeros, seed;
   uint32_t iterations;
-  double l1; /* relative to the smallest value for which all weights are zero */
+  const char *svg; /* a picture of the curves (OSDI'14, figure 12); NULL: none */
+  double l1;       /* relative to the smallest value for which all weights are zero */
   bool json;
 };
 
@@ -52,16 +53,20 @@ double pwi_examples_loss(const struct pwi_examples *examples, const double *weig
 
 /* --- measuring: bench/command/filters.c ----------------------------------------------------------------- */
 
+#define PWI_FILTERS_CURVE 512
+
 /* One row of the table. */
 struct pwi_filters_row {
   const char *scene;  /* "keys" or "learning" */
   const char *filter; /* the chain */
   const char *link;   /* "tcp" or "shared" */
   uint64_t bytes_out, bytes_in;
-  double ratio;         /* of all bytes to those of the first row of the same scene and link */
-  double objective;     /* learning; else NaN */
-  double objective_off; /* difference to the first row */
-  double left_out;      /* learning: the share of the rows of the last iteration that filters removed */
+  double ratio;                    /* of all bytes to those of the first row of the same scene and link */
+  double objective;                /* learning; else NaN */
+  double objective_off;            /* difference to the first row */
+  double left_out;                 /* learning: the share of the rows of the last iteration that filters removed */
+  double curve[PWI_FILTERS_CURVE]; /* the same of each iteration, the first ones if there are more */
+  size_t curve_count;              /* 0: not learning by kkt */
   double seconds;
   uint64_t nonzeros; /* non-zero weights */
   uint64_t violated; /* violated conditions, found by a final pass without filters */

@@ -16,7 +16,7 @@ line() {
   grep -e "$said" out >line || fail "no such line in: $(cat out)"
 }
 
-run --json --examples 500 --features 5000 --nonzeros 20 --iterations 5
+run --json --examples 500 --features 5000 --nonzeros 20 --iterations 5 --svg curve.svg
 line keys none tcp
 line keys keys shared
 line keys keys tcp
@@ -25,6 +25,12 @@ for filter in keys 'keys | zeros' 'keys | compress(with=zstd)' 'kkt | keys' 'kkt
   line learning "$filter" tcp
   grep -q '"objective_off":0.0,.*"violated":0,' line || fail "it does not come to the same: $(cat line)"
 done
+
+# What kkt leaves out, iteration by iteration (figure 12 of OSDI'14).
+curve="\"left_out_by_iteration_pct\":\[$number,$number,$number,$number,$number\]"
+[ "$(grep -c -e "$curve" out)" -eq 2 ] || fail "no curve of five iterations: $(cat out)"
+[ "$(grep -c '<polyline' curve.svg)" -eq 2 ] || fail "two chains have kkt: $(cat curve.svg)"
+"$bench" filters --examples 50 --features 500 --iterations 1 --svg no/such/folder.svg >out 2>err && fail 'no such folder'
 
 printf '+1 3:1 7:1\n-1 5:1 7:2\n\n+1 3:2\n-1 5:0.5\n' >data
 run --data data --iterations 3 --l1 0.5
