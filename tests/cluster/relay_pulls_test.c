@@ -146,6 +146,31 @@ static void test_a_member_never_goes_back_behind_what_a_server_has_shown_it(void
   pwi_cluster_close(&scene.cluster);
 }
 
+/* It has no push of its own that the rows could lack: only the tick says that they are too old. */
+static void test_a_member_reads_what_others_have_pushed_before_the_tick_that_it_needs(void **state) {
+  (void)state;
+  open_warm(1);
+  meet();
+  pull_all();
+  int64_t before = (int64_t)scene.tick * MEMBERS;
+  scene.tick++;
+  scene.under_way = 1;
+  start_push(1);
+  cluster_run_while(&scene.cluster, are_under_way, NULL, 60000 * MS);
+  run_all(start_tick);
+  run_all(start_await);
+  uint64_t reads = figures().reads;
+  staleness = 1;
+  pull_one(2);
+  expect(2, before);
+  assert_int_equal(figures().reads, reads);
+  staleness = 0;
+  pull_one(2);
+  expect(2, before + 1);
+  assert_int_equal(figures().reads, reads + 1);
+  pwi_cluster_close(&scene.cluster);
+}
+
 static void test_a_member_that_has_not_waited_reads_anew(void **state) {
   (void)state;
   open_warm(1);
@@ -309,6 +334,7 @@ int main(void) {
       cmocka_unit_test(test_later_pulls_are_answered_from_rows_that_are_here),
       cmocka_unit_test(test_a_member_always_reads_its_own_push),
       cmocka_unit_test(test_a_member_never_goes_back_behind_what_a_server_has_shown_it),
+      cmocka_unit_test(test_a_member_reads_what_others_have_pushed_before_the_tick_that_it_needs),
       cmocka_unit_test(test_a_member_that_has_not_waited_reads_anew),
       cmocka_unit_test(test_rows_are_never_of_another_vector),
       cmocka_unit_test(test_a_relay_without_memory_leaves_pulls_to_their_senders),
