@@ -54,6 +54,7 @@ static const struct {
     {PWI_WORKLOAD_LOCAL, -1, {FIGURE(local_pushes), FIGURE(local_pulls), FIGURE(local_pulls)}},
     {PWI_WORKLOAD_GATE, 1, {FIGURE(views), FIGURE(views), FIGURE(views)}},
     {PWI_WORKLOAD_LOSS, 0, {FIGURE(given_up), FIGURE(server_kills), FIGURE(pushes)}},
+    {PWI_WORKLOAD_READERS, -1, {FIGURE(old_pulls), FIGURE(pulls_relayed), FIGURE(relay_reads)}},
 };
 enum { WORKS = sizeof works / sizeof *works };
 
@@ -69,6 +70,10 @@ static void run_each(bool has_faults) {
       config.workloads = UINT32_C(1) << works[w].workload;
       if (works[w].workload == PWI_WORKLOAD_LOSS) config.workers = 0;
       if (works[w].workload == PWI_WORKLOAD_LOSS && config.processes < 2) config.processes = 2;
+      if (works[w].workload == PWI_WORKLOAD_READERS) {
+        config.relays = 2;
+        snprintf(config.tree, sizeof config.tree, "rack");
+      }
       if (!has_faults) calm_down(&config);
       struct pwi_campaign_figures figures = run(&config);
       pwi_campaign_figures_add(&met, &figures);
