@@ -1,8 +1,10 @@
 /* Saves and compares the options and the data of a run: see apps/common/resume.h. */
 #include "apps/common/resume.h"
 
+#include <float.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -10,6 +12,8 @@
 
 #include "apps/common/json.h"
 #include "apps/common/model_file.h"
+
+#define VALUE_SHOWN 121 /* characters of the value of an option */
 
 /* --- rows ----------------------------------------------------------------------------------------------- */
 
@@ -135,6 +139,17 @@ void apps_terms_reading(json_t *terms, const struct pawl_data_options *reading) 
   apps_term(terms, "--seed", "%llu", (unsigned long long)reading->held_seed); /* the seed selects the rows */
 }
 
+/* Writes the value of a term as a user would: 0.2 for 0.20000000000000001, with which it was stored. */
+static void show_value(const char *value, char shown[VALUE_SHOWN]) {
+  char *end = NULL;
+  double number = value && *value ? strtod(value, &end) : 0;
+  snprintf(shown, VALUE_SHOWN, "%s", value && *value ? value : "not given");
+  if (!end || *end || strlen(value) < DBL_DECIMAL_DIG || !strpbrk(value, ".e")) return;
+  char brief[VALUE_SHOWN];
+  snprintf(brief, sizeof brief, "%.*g", DBL_DIG, number);
+  if (strtod(brief, NULL) == number) snprintf(shown, VALUE_SHOWN, "%s", brief);
+}
+
 /* The run may have been written by a version without an option that exists now; the option then counts as not
  * given. */
 bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TEXT]) {
@@ -143,8 +158,10 @@ bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TE
   json_object_foreach(now, option, value) {
     const char *was = json_string_value(json_object_get(before, option)), *is = json_string_value(value);
     if (was && is && strcmp(was, is) == 0) continue;
-    snprintf(text, APPS_RESUME_TEXT, "%s was %.120s and is now %.120s", option, was && *was ? was : "not given",
-             is && *is ? is : "not given");
+    char old[VALUE_SHOWN], new[VALUE_SHOWN];
+    show_value(was, old);
+    show_value(is, new);
+    snprintf(text, APPS_RESUME_TEXT, "%s was %s and is now %s", option, old, new);
     return false;
   }
   json_object_foreach((json_t *)(uintptr_t)before, option, value) {

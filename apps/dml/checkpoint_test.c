@@ -122,7 +122,7 @@ static void test_a_checkpoint_of_other_rows_or_options_is_refused(void **state) 
   other = options, other.neighbours = 7;
   check_not_resumed(rows, other, "--neighbours was 5 and is now 7");
   other = options, other.held_share = 0.25;
-  check_not_resumed(rows, other, "--valid-split was 0.2");
+  check_not_resumed(rows, other, "--valid-split was 0.2 and is now 0.25");
   other = options, other.seed = 2;
   check_not_resumed(rows, other, "--seed was 1 and is now 2");
   options.resume = true;
