@@ -16,8 +16,8 @@ static void print_group(const char *title, const struct pwi_command *const *grou
   printf("\n%s:\n", title);
   for (; *group; group++) {
     const struct pwi_command *const *child = (*group)->children;
-    if (!child) printf("  pawl %-17s %s\n", (*group)->name, (*group)->summary);
-    for (; child && *child; child++) printf("  pawl %-17s %s\n", (*child)->name, (*child)->summary);
+    if (!child) printf("  pawl %-19s %s\n", (*group)->name, (*group)->summary);
+    for (; child && *child; child++) printf("  pawl %-19s %s\n", (*child)->name, (*child)->summary);
   }
 }
 
@@ -35,8 +35,8 @@ static void print_overview(void) {
                                                       &pwi_command_relay,
                                                       &pwi_command_key,
                                                       NULL};
-  static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get, &pwi_command_put,
-                                                   &pwi_command_vector, NULL};
+  static const struct pwi_command *const look[] = {&pwi_command_status, &pwi_command_get,   &pwi_command_put,
+                                                   &pwi_command_vector, &pwi_command_space, NULL};
   static const struct pwi_command *const count[] = {&pwi_command_sketch, NULL};
   static const struct pwi_command *const peers[] = {&pwi_command_graph, NULL};
   static const struct pwi_command *const keep[] = {&pwi_command_checkpoint, NULL};
@@ -64,6 +64,7 @@ static void print_overview(void) {
          "  0  success\n"
          "  1  failure; the reason is on standard error\n"
          "  2  invalid command line; nothing was done\n"
+         "  3  'pawl train' wrote a model that has not converged, or is no better than guessing\n"
          "  130  'pawl train' was interrupted and saved the model\n");
   printf("\n"
          "environment:\n"

@@ -24,7 +24,7 @@ complained() { grep -q -e "$1" "$work/err" || fail "'$1' is not in: $(cat "$work
 
 expect 0 "$pawl" --help
 for word in 'usage:' 'exit codes' 'pawl demo' 'pawl env' 'pawl version' 'pawl key new' 'pawl key add' 'pawl key revoke' 'pawl key token' 'pawl sim demo' \
-  'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl vector delete' 'pawl status' 'pawl get' 'pawl put' 'pawl checkpoint list' \
+  'pawl manager' 'pawl server' 'pawl server drain' 'pawl server forget' 'pawl vector delete' 'pawl status' 'pawl get' 'pawl put' 'pawl space list' 'pawl space quota' '^  3  .*not converged' 'pawl checkpoint list' \
   'pawl sketch insert' 'pawl graph list' 'pawl graph show' 'pawl graph check' 'pawl predict' 'pawl model show' 'pawl model export' 'pawl train logistic' 'pawl train svm' \
   'pawl train linear' 'pawl train multiclass' 'pawl train lda' 'pawl train cnn' 'pawl train bpmf' 'pawl recommend' 'pawl worker' 'pawl convert' 'pawl lda topics' 'pawl lda infer'; do
   said "$word"
@@ -50,7 +50,7 @@ explains() {
 explains demo --all --data --seed --json --verbose --log-level
 explains env --json
 explains version --json
-explains key 'pawl key new' 'pawl key add' 'pawl key revoke' 'pawl key token' 'pawl key show'
+explains key priority 'pawl key new' 'pawl key add' 'pawl key revoke' 'pawl key token' 'pawl key show'
 explains 'key new' --output --force --read-only --space --json
 explains 'key show' --json FILE
 explains manager --listen --advertise --http --data --new --first-servers --client-grace --key-file --certificate --private-key \
@@ -99,7 +99,7 @@ explains 'train lda' --topics --output --vocab --held-out --alpha --beta --optim
   --memory --seed --measure-every --evaluate-every --check --batch --kappa --offset --format --skip-bad --min-documents --max-share \
   --max-words --stop --workers --threads --servers --replicas --cluster --job --dir --keep-dir --resume --log --tensorboard --json \
   --quiet --key-file DATA
-explains 'train cnn' --model --output --test --format --epochs --batch --rate --schedule --momentum --decay --seed --threads \
+explains 'train cnn' '--share factors' --model --output --test --format --epochs --batch --rate --schedule --momentum --decay --seed --threads \
   --share --graph --mode --average --log --json --quiet FILE
 explains 'train multiclass' --l2 --no-bias --output --test --format --label --separator --hash-bits --binary --unit-rows --skip-bad \
   --method --epochs --tolerance --batch --rate --schedule --seed --threads --checkpoint --checkpoint-every --resume --log --json --quiet

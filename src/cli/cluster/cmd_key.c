@@ -334,6 +334,6 @@ const struct pwi_command pwi_command_key = {
             "  2. pawl key add --first cluster.key new.key   # use the new key\n"
             "  3. pawl key revoke cluster.key OLD            # close links of the old key\n\n"
             "A key may be limited to reading, to operating, to one space of names, and by\n"
-            "quotas: see 'pawl key new --help'.\n",
+            "quotas and a highest priority: see 'pawl key new --help'.\n",
     .children = children,
 };

@@ -94,13 +94,15 @@ static const struct pwi_command command_cnn = {
             "momentum, in this process or by several workers. FILE are images and labels in\n"
             "the idx format of MNIST, or in the binary version of CIFAR-10; they may be\n"
             "compressed. lenet is for MNIST, vgg for CIFAR-10. Workers share the parameters\n"
-            "by servers, or without servers by averaging with their neighbours in a graph.\n"
+            "by servers, or without servers: they average with their neighbours in a graph,\n"
+            "or send one another gradients, those of full layers as pairs of vectors.\n"
             "Ctrl-C stops training and saves the model (exit code 130).\n\n"
             "  pawl train cnn --model lenet train-images-idx3-ubyte.gz \\\n"
             "    train-labels-idx1-ubyte.gz --test t10k-images-idx3-ubyte.gz \\\n"
             "    --test t10k-labels-idx1-ubyte.gz -o mnist.model\n"
             "  pawl train cnn --model vgg 'data_batch_*.bin' --test test_batch.bin\n"
             "  pawl train cnn --model vgg 'data_batch_*.bin' --workers 4 --share reduce\n"
+            "  pawl train cnn --model lenet *-idx?-ubyte.gz --workers 4 --share factors\n"
             "  pawl predict mnist.model t10k-*.gz\n",
     .options = pwi_train_cnn_list,
     .run = pwi_train_cnn_run,
@@ -112,11 +114,11 @@ static const struct pwi_command command_bpmf = {
     .summary = "factorise ratings of items by users",
     .text = "Finds a row of numbers for each user and each item such that their products\n"
             "predict ratings: Bayesian probabilistic matrix factorisation by Gibbs\n"
-            "sampling, in this process with several threads. FILE are ratings: csv as of\n"
-            "MovieLens (user,item,rating,...), triples separated by tabs, blanks or ::, or\n"
-            "Matrix Market; they may be compressed. The same seed gives the same model with\n"
-            "any number of threads. Ctrl-C stops training and saves the model (exit code\n"
-            "130).\n\n"
+            "sampling, in this process with several threads, or by several workers. FILE\n"
+            "are ratings: csv as of MovieLens (user,item,rating,...), triples separated by\n"
+            "tabs, blanks or ::, or Matrix Market; they may be compressed. The same seed\n"
+            "gives the same model with any number of threads. Ctrl-C stops training and\n"
+            "saves the model (exit code 130).\n\n"
             "  pawl train bpmf ratings.csv --test-split 0.1 -o movies.model\n"
             "  pawl train bpmf u1.base --test u1.test --rank 32 --iterations 500\n"
             "  pawl recommend movies.model 42 --titles movies.csv\n",
