@@ -55,6 +55,13 @@ said '"connected":false,.*"diameter":null,"diameter_exact":false,"no_path":\[1,0
 
 # --- seeds and the default --------------------------------------------------------------------------------------------------
 
+# A terminal shows what the command computes; other places do not.
+if command -v script >/dev/null; then
+  TERM=xterm script -qec "'$pawl' graph show root --nodes 300" shown.out </dev/null >/dev/null || fail 'a terminal'
+  grep -q 'computing the spectral gap of 300 nodes' shown.out || fail "no progress: $(cat shown.out)"
+fi
+expect 0 "$pawl" graph show root --nodes 300
+[ ! -s err ] || fail "progress without a terminal: $(cat err)"
 expect 0 "$pawl" graph show default --nodes 400
 said '^graph         root, 400 nodes$'
 expect 0 "$pawl" graph show default --nodes 401 --seed 7

@@ -2,12 +2,23 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/checked.h"
 #include "base/json.h"
 #include "base/memory.h"
 
+#define LARGE 100000 /* nodes of a graph whose figures take long */
+
 /* --- computing ---------------------------------------------------------------------------------------------------------- */
+
+/* On a terminal: what a large graph is waiting for. `figure` NULL: the line is wiped away. */
+static void show(const struct pwi_graph_report *report, const char *figure) {
+  if (report->graph->nodes <= PWI_GAP_DENSE_MAX || isatty(STDERR_FILENO) != 1) return;
+  fprintf(stderr, "\r\033[K");
+  if (figure) fprintf(stderr, "  computing the %s of %" PRIu32 " nodes", figure, report->graph->nodes);
+  if (figure && report->graph->nodes >= LARGE) fprintf(stderr, "; this may take minutes");
+}
 
 static pawl_status weigh(struct pwi_graph_report *report, struct pwi_graph_why *why) {
   struct pwi_weights weights = {0};
@@ -52,8 +63,11 @@ pawl_status pwi_graph_report_fill(struct pwi_graph_report *report, struct pwi_gr
   for (uint32_t i = 0; i < graph->nodes; i++)
     report->is_balanced &= pwi_graph_out(graph, i).count == pwi_graph_in(graph, i).count;
   pawl_status status = count_racks(report, why);
+  show(report, "spectral gap");
   if (!status) status = weigh(report, why);
+  show(report, "diameter");
   if (!status) status = measure(report, why);
+  show(report, NULL);
   return status;
 }
 
