@@ -90,6 +90,13 @@ static json_t *model_json(const struct sparse_shown *is) {
 
 /* --- text --------------------------------------------------------------------------------------------------------- */
 
+/* Prints `text`, if it is so, behind `before`. Returns the text that stands before the next one. */
+static const char *print_change(const char *before, bool is_so, const char *text) {
+  if (!is_so) return before;
+  printf("%s %s", before, text);
+  return ";";
+}
+
 static void print_rows(const struct pawl_sparse_about *about) {
   const struct pawl_sparse_shape *shape = &about->shape;
   if (shape->channels)
@@ -97,9 +104,10 @@ static void print_rows(const struct pawl_sparse_about *about) {
            shape->patch ? "patches" : "images", shape->height, shape->width, shape->channels,
            shape->channels == 1 ? "" : "s");
   if (about->hash_bits) printf("%-12s hashed to %" PRIu32 " bits\n", "names", about->hash_bits);
-  if (about->binary || about->centered || about->unit_rows)
-    printf("%-12s %s%s%s\n", "changed", about->binary ? "every value set to 1; " : "",
-           about->centered ? "the mean of each row subtracted; " : "", about->unit_rows ? "scaled to length 1" : "");
+  const char *before = print_change("changed     ", about->binary, "every value set to 1");
+  before = print_change(before, about->centered, "the mean of each row subtracted");
+  before = print_change(before, about->unit_rows, "scaled to length 1");
+  if (*before == ';') putchar('\n');
 }
 
 static void print_atom(const struct sparse_shown *is, uint32_t atom) {
