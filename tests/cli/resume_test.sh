@@ -69,6 +69,12 @@ sed 's/^1/x/; s/^2/1/; s/^x/2/' saved.svm >train.svm
 run 1 second --method ftrl --passes 1 --resume
 complained 'train.svm was modified since'
 
+# A run that could write no checkpoint has a model, says so, and fails.
+mkdir -p full.saved/train.json
+run 1 full --rounds 2
+complained 'no checkpoint could be written to .*full.saved; the model was saved, but --resume cannot go on from it'
+[ -s full.model ] || fail 'no model was written'
+
 # Topics.
 awk 'BEGIN { srand(3); for (i = 0; i < 60; i++) print "3 " int(rand() * 9) ":1 1" int(rand() * 9) ":2 2" int(rand() * 9) ":1" }' >docs.ldac
 cp -p docs.ldac saved.ldac

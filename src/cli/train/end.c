@@ -205,7 +205,7 @@ static const struct pwi_train_found *best_of(const struct pwi_train_end *end) {
 
 /* Prints how to continue after an interrupt. */
 static void print_going_on(const struct pwi_train_end *end, const struct pwi_train_found *found) {
-  if (end->files->checkpoints) {
+  if (end->files->checkpoints && !end->is_unsaved) {
     printf("or:    the same command with --resume, to continue from the last checkpoint\n");
   } else if (!found->result.can_start) {
     printf("or:    the same command with --checkpoint-every 60, so that --resume can continue it\n");

@@ -18,7 +18,8 @@ struct pwi_train_end {
   struct pawl_linear_result result; /* result of the whole run */
   size_t last;                      /* the point that was found last */
   bool has_found;
-  double seconds; /* since the start of the command */
+  bool is_unsaved; /* there is no checkpoint */
+  double seconds;  /* since the start of the command */
 };
 
 bool pwi_train_end_init(struct pwi_train_end *end, const struct pwi_train_options *options,

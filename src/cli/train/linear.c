@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/train/end.h"
 #include "cli/train/figures.h"
@@ -18,6 +19,7 @@ struct linear_train {
   size_t logged_point;
   uint64_t logged_round;
   bool has_logged;
+  struct stat saved; /* the file that names the newest checkpoint, before the run; all 0: there was none */
   char write_error[PAWL_LINEAR_TEXT]; /* error of writing a model; "" if none */
 };
 
@@ -87,6 +89,27 @@ static int judge(struct linear_train *train) {
   return exit_code;
 }
 
+/* The file that names the newest checkpoint; every checkpoint replaces it. */
+static struct stat look_at_checkpoint(const struct linear_train *train) {
+  char path[4096];
+  struct stat about = {0};
+  snprintf(path, sizeof path, "%s/%s.json", train->files.checkpoints, train->options.base.job);
+  if (train->files.checkpoints && stat(path, &about)) about = (struct stat){0};
+  return about;
+}
+
+/* A run that asked for checkpoints and has none has not done what was asked. */
+static int check_saved(struct linear_train *train, pawl_status status) {
+  struct stat now = look_at_checkpoint(train);
+  bool is_new = now.st_ino != train->saved.st_ino || now.st_mtim.tv_sec != train->saved.st_mtim.tv_sec ||
+                now.st_mtim.tv_nsec != train->saved.st_mtim.tv_nsec;
+  train->end.is_unsaved = now.st_ino == 0;
+  if (status || is_new || !train->files.checkpoints || pwi_train_base_reduces(&train->options.base)) return PWI_EXIT_OK;
+  return pwi_cli_failure(train->options.base.command,
+                         "no checkpoint could be written to %s; the model was saved, but --resume cannot go on from it",
+                         train->files.checkpoints);
+}
+
 /* Prints the result. Returns the exit code. */
 static int conclude(struct linear_train *train, pawl_status status, const char *error) {
   const struct pwi_train_base *base = &train->options.base;
@@ -107,6 +130,7 @@ static int conclude(struct linear_train *train, pawl_status status, const char *
     tell(train, line);
   }
   if (exit_code == PWI_EXIT_OK) exit_code = judge(train);
+  if (check_saved(train, status) != PWI_EXIT_OK) exit_code = PWI_EXIT_FAILURE;
   int printed = PWI_EXIT_OK;
   if (base->json)
     printed = pwi_train_end_json(&train->end);
@@ -149,6 +173,7 @@ static bool prepare(struct linear_train *train, int *exit_out) {
     *exit_out = pwi_cli_failure(options->base.command, "out of memory");
     return false;
   }
+  train->saved = look_at_checkpoint(train);
   train->run.advice =
       options->linear.checkpoints
           ? ", so no model can be saved; continue from the last checkpoint with --resume"
