@@ -65,6 +65,8 @@ complained 'cifar.model has NOT converged (epochs); try more --epochs'
 expect 0 "$pawl" model show sums.model --top 2
 said '^atoms  *8 of 8 features, 0 of them unused$'
 said '^ *[1-8]  *[0-9]*  *[0-9.]* % [0-9]*:-*0\.'
+expect 0 "$pawl" model show bars.model
+said '^changed  *the mean of each row subtracted$'
 expect 0 "$pawl" model show bars.model --json
 said '"kind":"sparse-coding","atoms":16,.*"patch":6,.*"top":\[{"atom":'
 expect 0 "$pawl" predict sums.model test.svm -o codes.svm --json
