@@ -43,7 +43,7 @@ void pwi_run_problem_join(struct pwi_run_problem *problem, const char *manager, 
   switch (status) {
   case PAWL_LINK_KEY:
     pwi_run_problem_set(problem,
-                        "the manager at %s does not accept our key; give this server the manager's key file with "
+                        "the manager at %s does not accept our key; give this node the manager's key file with "
                         "--key-file, or set PAWL_KEY_FILE",
                         manager);
     break;

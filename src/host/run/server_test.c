@@ -157,7 +157,7 @@ static void test_a_server_says_why_it_is_not_in(void **state) {
   struct pwi_run_problem problem;
   assert_int_equal(pwi_run_server_open(&config, &server, &problem), PAWL_OK);
   assert_int_equal(pwi_run_server_join(server, LIMIT_NS, &problem), PAWL_LINK_KEY);
-  assert_non_null(strstr(problem.text, "does not accept our key"));
+  assert_non_null(strstr(problem.text, "does not accept our key; give this node"));
   pwi_run_server_close(server);
 
   config.net.keys = own;
