@@ -408,7 +408,7 @@ static void test_a_checkpoint_of_other_rows_or_options_is_refused(void **state) 
   assert_false(result.is_certain);
   check_not_resumed(others, options, "a training with other rows");
   other = options, other.lambda = 0.2;
-  check_not_resumed(rows, other, "--lambda was 0.1499");
+  check_not_resumed(rows, other, "--lambda was 0.15 and is now 0.2");
   other = options, other.atoms = 11;
   check_not_resumed(rows, other, "--atoms was 10 and is now 11");
   other = options, other.center = true;
