@@ -56,14 +56,10 @@ static void try_push(struct pwi_request *request, const uint8_t *body, size_t si
   request->values = parts;
   request->value_parts = 2;
   const struct pwi_request before = *request;
-  pawl_status status = pwi_shard_inspect(shard, request);
+  if (pwi_shard_inspect(shard, request) != PAWL_OK) return;
   pawl_status expanded = pwi_shard_expand(shard, request);
-  assert(expanded == PAWL_OK);
-  if (status != PAWL_OK || !before.operand) {
-    assert(request->operand == before.operand);
-    return;
-  }
-  assert(!request->operand);
+  assert(expanded == PAWL_OK && !request->operand);
+  if (!before.operand) return;
   size_t bytes = request->value_parts ? request->values->iov_len : 0;
   assert(bytes == request->terms.rows * WIDTH * pawl_type_size((enum pawl_type)request->value_type));
   if (request->terms.rows == 0 || before.value_type < PAWL_I64 || size > sizeof values) return;
