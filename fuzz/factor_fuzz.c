@@ -12,6 +12,19 @@
 #define ROWS 5
 #define COLUMNS 7
 
+/* A member that holds some rows has those of the whole matrix. */
+static void try_part(struct factor_scratch *scratch, const uint8_t *data, size_t size, const double *whole) {
+  size_t row = COLUMNS * (scratch->shape.is_double ? sizeof(double) : sizeof(float));
+  for (size_t first = 0; first < ROWS; first++)
+    for (size_t held = 1; first + held <= ROWS; held++) {
+      double part[ROWS * COLUMNS] = {0};
+      scratch->first = first;
+      scratch->held = held;
+      pawl_status status = pwi_factor_apply(scratch, data, size, part);
+      assert(status == PAWL_OK && memcmp(part, (const char *)whole + first * row, held * row) == 0);
+    }
+}
+
 static void try_shape(const struct factor_shape *shape, const uint8_t *data, size_t size) {
   struct factor_scratch scratch;
   double matrix[ROWS * COLUMNS] = {0}, step;
@@ -19,6 +32,7 @@ static void try_shape(const struct factor_shape *shape, const uint8_t *data, siz
   pawl_status checked = pwi_factor_check(&scratch, data, size, &step);
   pawl_status applied = pwi_factor_apply(&scratch, data, size, matrix);
   assert(checked || applied == PAWL_OK);
+  if (!checked) try_part(&scratch, data, size, matrix);
   pwi_factor_scratch_fini(&scratch);
 }
 
