@@ -1,12 +1,11 @@
 /* Trainings: errors near the noise, the same samples with any number of threads and after an interruption, and input
  * at the edges. */
-#include <sys/stat.h>
-
 #include <pawl/bpmf.h>
 
 #include "apps/bpmf/model.h"
 #include "apps/bpmf/reference_test.h"
 #include "apps/bpmf/scene_test.h"
+#include "apps/common/absence_test.h"
 #include "base/memory.h"
 
 static const struct low_rank usual = {
@@ -190,17 +189,8 @@ static void test_a_resumed_training_gives_the_same_model(void **state) {
   pawl_ratings_destroy(ratings);
 }
 
-/* The folder of the checkpoints goes away during iteration 3 and comes back during iteration `back`. */
-struct absence {
-  uint64_t back, unsaved; /* iterations that knew of a checkpoint that was not written */
-  char here[300], away[300];
-};
-
-static void take_away(void *context, const struct pawl_bpmf_progress *progress) {
-  struct absence *absence = context;
-  if (progress->iteration == 3) assert_int_equal(rename(absence->here, absence->away), 0);
-  if (progress->iteration == absence->back) assert_int_equal(rename(absence->away, absence->here), 0);
-  if (*progress->unsaved) absence->unsaved++;
+static void note_iteration(void *context, const struct pawl_bpmf_progress *progress) {
+  note_step(context, progress->iteration, progress->unsaved);
 }
 
 static void test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(void **state) {
@@ -208,14 +198,12 @@ static void test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(v
   struct pawl_ratings *ratings = low_rank_ratings(usual);
   struct pawl_bpmf_options options = short_options(3, 12);
   struct pawl_bpmf_result result;
-  struct absence absence = {.back = 7};
-  snprintf(absence.here, sizeof absence.here, "%s", path_of("here"));
-  snprintf(absence.away, sizeof absence.away, "%s", path_of("away"));
-  assert_int_equal(mkdir(absence.here, 0700), 0);
+  struct absence absence = {.from = 3, .back = 7};
+  begin_absence(&absence, path_of("here"));
   options.checkpoint = path_of("here/state");
   options.checkpoint_every = 2;
   struct pawl_bpmf_model *whole = trained(ratings, NULL, &options, NULL);
-  options.progress = take_away;
+  options.progress = note_iteration;
   options.context = &absence;
   struct pawl_bpmf_model *model = trained(ratings, NULL, &options, &result);
   assert_same_model(whole, model);

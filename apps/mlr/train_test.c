@@ -1,7 +1,6 @@
 /* Trainings: the slope against finite differences, both methods against a plain solver, the bound on the distance to the
  * optimum, interruptions, checkpoints, and rows that cannot be learned. */
-#include <sys/stat.h>
-
+#include "apps/common/absence_test.h"
 #include "apps/mlr/evaluate.h"
 #include "apps/mlr/reference_test.h"
 #include "apps/mlr/scene_test.h"
@@ -316,17 +315,8 @@ static void test_a_run_that_is_stopped_before_its_first_step_has_no_model(void *
   pawl_mlr_rows_destroy(rows);
 }
 
-/* The folder of the checkpoints goes away before the first of them is due, and `back` epochs later it is there again. */
-struct absence {
-  uint64_t back, unsaved; /* epochs that knew of a checkpoint that was not written */
-  char here[300], away[300];
-};
-
-static void take_away(void *context, const struct pawl_mlr_progress *progress) {
-  struct absence *absence = context;
-  if (progress->epoch == 1) assert_int_equal(rename(absence->here, absence->away), 0);
-  if (progress->epoch == absence->back) assert_int_equal(rename(absence->away, absence->here), 0);
-  absence->unsaved += *progress->unsaved != 0;
+static void note_epoch(void *context, const struct pawl_mlr_progress *progress) {
+  note_step(context, progress->epoch, progress->unsaved);
 }
 
 static void test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(void **state) {
@@ -334,14 +324,12 @@ static void test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(v
   struct pawl_mlr_rows *rows = make_blobs(usual);
   struct pawl_mlr_options options = options_of(PAWL_MLR_SGD, 1);
   struct pawl_mlr_result result;
-  struct absence absence = {.back = 3};
-  snprintf(absence.here, sizeof absence.here, "%s", path_of("here"));
-  snprintf(absence.away, sizeof absence.away, "%s", path_of("away"));
-  assert_int_equal(mkdir(absence.here, 0700), 0);
+  struct absence absence = {.from = 1, .back = 3};
+  begin_absence(&absence, path_of("here"));
   options.tolerance = 0;
   options.epochs = 5;
   options.checkpoint = path_of("here/state");
-  options.progress = take_away;
+  options.progress = note_epoch;
   options.context = &absence;
   pawl_mlr_model_destroy(trained(rows, NULL, &options, &result));
 
@@ -350,8 +338,7 @@ static void test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(v
   absence.back = 0;
   pawl_mlr_model_destroy(trained(rows, NULL, &options, &result));
   assert_non_null(strstr(result.unsaved, "here/state: No such file"));
-  FILE *file = fopen(path_of("notes"), "w");
-  assert_true(file && fputs("not ours\n", file) >= 0 && fclose(file) == 0);
+  write_notes(path_of("notes"));
   struct pawl_mlr_model *model = NULL;
   char error[PAWL_MLR_TEXT] = "";
   options.checkpoint = path_of("notes");

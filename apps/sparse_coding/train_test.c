@@ -1,7 +1,6 @@
 /* Training: the objective of a serial reference, bounds, dictionaries that are found again, hard rows, and the same model however
  * it is made. */
-#include <sys/stat.h>
-
+#include "apps/common/absence_test.h"
 #include "apps/sparse_coding/reference_test.h"
 #include "apps/sparse_coding/scene_test.h"
 #include "base/memory.h"
@@ -338,17 +337,8 @@ static void test_resumed_trainings_give_the_same_model(void **state) {
   pawl_sparse_rows_destroy(rows);
 }
 
-/* The folder of the checkpoints goes away before the first of them is due, and `back` epochs later it is there again. */
-struct absence {
-  uint64_t back, unsaved; /* epochs that knew of a checkpoint that was not written */
-  char here[300], away[300];
-};
-
-static void take_away(void *context, const struct pawl_sparse_progress *progress) {
-  struct absence *absence = context;
-  if (progress->epoch == 1) assert_int_equal(rename(absence->here, absence->away), 0);
-  if (progress->epoch == absence->back) assert_int_equal(rename(absence->away, absence->here), 0);
-  absence->unsaved += *progress->unsaved != 0;
+static void note_epoch(void *context, const struct pawl_sparse_progress *progress) {
+  note_step(context, progress->epoch, progress->unsaved);
 }
 
 static void test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(void **state) {
@@ -356,15 +346,13 @@ static void test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(v
   struct pawl_sparse_rows *rows = make_mixture(usual);
   struct pawl_sparse_options options = options_of(24, 0);
   struct pawl_sparse_result result;
-  struct absence absence = {.back = 3};
-  snprintf(absence.here, sizeof absence.here, "%s", path_of("here"));
-  snprintf(absence.away, sizeof absence.away, "%s", path_of("away"));
-  assert_int_equal(mkdir(absence.here, 0700), 0);
+  struct absence absence = {.from = 1, .back = 3};
+  begin_absence(&absence, path_of("here"));
   options.tolerance = 1e-8;
   options.code_tolerance = 1e-9;
   options.epochs = 5;
   options.checkpoint = path_of("here/state");
-  options.progress = take_away;
+  options.progress = note_epoch;
   options.context = &absence;
   pawl_sparse_model_destroy(trained(rows, NULL, &options, &result));
 
@@ -373,8 +361,7 @@ static void test_a_checkpoint_that_cannot_be_written_does_not_end_the_training(v
   absence.back = 0;
   pawl_sparse_model_destroy(trained(rows, NULL, &options, &result));
   assert_non_null(strstr(result.unsaved, "here/state: No such file"));
-  FILE *file = fopen(path_of("notes"), "w");
-  assert_true(file && fputs("not ours\n", file) >= 0 && fclose(file) == 0);
+  write_notes(path_of("notes"));
   struct pawl_sparse_model *model = NULL;
   char error[PAWL_SPARSE_TEXT] = "";
   options.checkpoint = path_of("notes");
