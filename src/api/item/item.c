@@ -16,6 +16,8 @@
 #define CLOSE_NS (2 * INT64_C(1000000000)) /* for the delivery of the last versions */
 #define LOOKS 128                          /* at an item, before other threads may run */
 #define LOOK_NS (20 * INT64_C(1000))       /* before a get asks the producer and sleeps */
+#define LOOK_NEAR_NS INT64_C(1000000)      /* the same if all producers are near */
+#define RUN_NS (300 * INT64_C(1000))       /* others that ran so long while a get looked need the core */
 #define TORN_NS (200 * INT64_C(1000))      /* the same for a version that is being written */
 
 void pawl_items_options_init_sized(struct pawl_items_options *options, size_t struct_size) {
@@ -238,15 +240,23 @@ static enum pwi_items_found try_once(struct pawl_items *items, uint64_t key, uin
   return pwi_items_try(items->engine, key, need, attempt->value, attempt->clock);
 }
 
-/* The producer may be about to set it, on another core. */
+/* The producer may be about to set it, on another core. A get that sleeps costs a wake-up of threads for which all cores
+ * may be too busy until the kernel's next tick. So a get of a near item looks about that long, unless others need the core;
+ * an item of a far producer comes by way of this member's own thread. */
+static int64_t patience_of(const struct pawl_items *items, enum pwi_items_found found) {
+  if (found == PWI_ITEMS_TORN) return TORN_NS;
+  return pwi_items_come_unaided(items->engine) ? LOOK_NEAR_NS : LOOK_NS;
+}
+
 static enum pwi_items_found look(struct pawl_items *items, uint64_t key, uint64_t need, const struct attempt *attempt,
                                  enum pwi_items_found found, int64_t deadline) {
   int64_t began = pwi_host_now();
   for (unsigned tries = 0; found == PWI_ITEMS_STALE || found == PWI_ITEMS_TORN; tries++) {
     if (tries % LOOKS == LOOKS - 1) {
-      int64_t now = pwi_host_now(), patience = found == PWI_ITEMS_TORN ? TORN_NS : LOOK_NS;
-      if (now - began > patience || now >= deadline) break;
+      int64_t now = pwi_host_now();
+      if (now - began > patience_of(items, found) || now >= deadline) break;
       sched_yield();
+      if (found == PWI_ITEMS_STALE && pwi_host_now() - now > RUN_NS) break;
     }
     pwi_host_pause();
     found = try_once(items, key, need, attempt);

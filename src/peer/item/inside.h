@@ -117,6 +117,7 @@ struct pwi_items {
   _Atomic(uint32_t *) slacks;             /* for each rank of `consumes`, and then of `produces`: slack + 1; 0: none */
   _Atomic uint64_t *is_asked;             /* bits by rank of `produces`: a consumer waits */
   _Atomic uint32_t far_count;             /* consumers that must be told of every set */
+  _Atomic bool has_far_producer;          /* or had */
   _Atomic bool stripes[ITEM_STRIPES];     /* locks by rank of `produces` */
   _Atomic bool is_blocked;                /* the pump met a lock: the next set must tell */
   struct item_readers readers;

@@ -99,6 +99,9 @@ PAWL_MUST_USE pawl_status pwi_items_set_slack(struct pwi_items *engine, const st
 
 void pwi_items_count_wait(struct pwi_items *engine);
 
+/* Whether a version that a producer sets is seen here without any other thread's help: all producers are near. */
+bool pwi_items_come_unaided(const struct pwi_items *engine);
+
 /* --- the actor ------------------------------------------------------------------------------------------ */
 
 /* Sends what was set: `count` items from `key`, all of which this member produces. */

@@ -175,6 +175,8 @@ pawl_status pwi_items_release(struct pwi_items *engine, struct pawl_items_view *
   return is_same ? PAWL_OK : PAWL_CANCELLED;
 }
 
+bool pwi_items_come_unaided(const struct pwi_items *engine) { return !atomic_load(&engine->has_far_producer); }
+
 void pwi_items_count_wait(struct pwi_items *engine) {
   atomic_fetch_add_explicit(&engine->waits_count, 1, memory_order_relaxed);
 }

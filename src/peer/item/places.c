@@ -233,6 +233,7 @@ static bool attach_far(struct pwi_items *engine, struct item_peer *peer) {
   }
   copy_cells(engine, peer, &memory);
   move_to(engine, peer, &memory, ITEM_FAR);
+  atomic_store(&engine->has_far_producer, true);
   peer->must_share = pwi_item_is_push(engine);
   return true;
 }
