@@ -1,7 +1,7 @@
 #!/bin/sh
 # Training under srun, in a Slurm of one node that this test starts for itself.
 # labels: nosan
-# timeout: 400
+# timeout: 900
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
@@ -26,7 +26,7 @@ chmod 600 munge.keyfile
 munged --foreground --force --socket="$work/run/munge" --key-file="$work/munge.keyfile" --pid-file="$work/run/munge.pid" \
   --seed-file="$work/munge.seed" --num-threads=1 >munged.log 2>&1 &
 pids="$pids $!"
-within 10 munge -n --socket="$work/run/munge" || skip "munged does not start: $(tail -n 3 munged.log)"
+eventually munge -n --socket="$work/run/munge" || skip "munged does not start: $(tail -n 3 munged.log)"
 port=$((20000 + $$ % 20000))
 cat >slurm.conf <<END
 ClusterName=pawl
@@ -57,8 +57,8 @@ slurmctld -D -f slurm.conf >ctld.log 2>&1 &
 pids="$pids $!"
 slurmd -D -f slurm.conf >slurmd.log 2>&1 &
 pids="$pids $!"
-within 20 sh -c "sinfo -h -o %t | grep -q idle" || skip "Slurm does not start: $(tail -n 3 ctld.log; tail -n 3 slurmd.log)"
-timeout 30 srun -n 1 true 2>err || skip "srun does not work here: $(cat err)"
+eventually sh -c "sinfo -h -o %t | grep -q idle" || skip "Slurm does not start: $(tail -n 3 ctld.log; tail -n 3 slurmd.log)"
+timeout 200 srun -n 1 true 2>err || skip "srun does not work here: $(cat err)"
 
 # --- training -------------------------------------------------------------------------------------------------------------------------
 
