@@ -82,6 +82,34 @@ static void test_a_killed_producer_is_replaced(void **state) {
   }
 }
 
+static void count_wake(void *context) { ++*(int *)context; }
+
+/* A thread looks at an item, and then its producer's last version comes, and the producer is lost: nobody will answer when
+ * the thread asks. */
+static void test_a_wait_for_the_last_version_of_a_lost_producer_ends(void **state) {
+  (void)state;
+  for (size_t k = 0; k < KINDS; k++) {
+    begin(3, kinds[k].variant, kinds[k].is_conservative, kinds[k].is_shared);
+    run_until(10, UINT32_MAX);
+    for (uint32_t i = 0; i < 3; i++) club.is_still[i] = true;
+    struct sharer *other = &club.sharers[0];
+    uint64_t clock = 0;
+    int wakes = 0;
+    pwi_sim_kill(club.cluster.sim, club.sharers[1].client.node);
+    cluster_run_for(&club.cluster, 2 * PWI_SIM_SECOND);
+    assert_int_equal(sharer_try(other, 1, 1, &clock), PWI_ITEMS_FRESH);
+    struct pwi_items_wait wait = {.key = 1, .need = clock + 1, .wake = count_wake, .context = &wakes};
+    pwi_items_wait_begin(other->engine, &wait);
+    assert_int_equal(pwi_items_ask(other->engine, &wait), PAWL_OK);
+    assert_int_equal(wakes, 1);
+    wait.need = clock + 2;
+    assert_int_equal(pwi_items_ask(other->engine, &wait), PAWL_OK);
+    assert_int_equal(wakes, 1);
+    pwi_items_wait_end(other->engine, &wait);
+    club_close(&club);
+  }
+}
+
 /* It sets on, and nobody sees that; the checker would say so. Then it is a member again. */
 static void test_a_producer_that_was_declared_dead_is_not_heard(void **state) {
   (void)state;
@@ -197,6 +225,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_members_advance_together),
       cmocka_unit_test(test_a_killed_producer_is_replaced),
+      cmocka_unit_test(test_a_wait_for_the_last_version_of_a_lost_producer_ends),
       cmocka_unit_test(test_a_producer_that_was_declared_dead_is_not_heard),
       cmocka_unit_test(test_opening_waits_for_a_producer_that_is_being_replaced),
       cmocka_unit_test(test_a_set_that_has_held_up_the_pump_tells),

@@ -167,6 +167,8 @@ void pwi_item_say_number(struct pwi_items *engine, const struct item_peer *peer,
 void pwi_item_advance(struct pwi_items *engine); /* does all that can be done now */
 void pwi_item_wake_key(struct pwi_items *engine, uint64_t key);
 void pwi_item_wake_all(struct pwi_items *engine);
+/* There is a version of that need where the key is read, and it is not torn. */
+bool pwi_item_is_whole(const struct pwi_items *engine, uint64_t key, uint64_t need);
 
 /* members.c */
 extern const struct pwi_channel_events pwi_item_events;

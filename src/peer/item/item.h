@@ -114,8 +114,8 @@ struct pwi_items_wait {
   struct pwi_items_wait *next, *before; /* private */
 };
 
-/* Begins to wait, and asks. After a wake that did not help, ask again. End each wait. PAWL_NO_MEMORY:
- * nothing was asked. */
+/* Begins to wait, and asks. After a wake that did not help, ask again. The wake may come before pwi_items_ask
+ * returns. End each wait. PAWL_NO_MEMORY: nothing was asked. */
 void pwi_items_wait_begin(struct pwi_items *engine, struct pwi_items_wait *wait);
 PAWL_MUST_USE pawl_status pwi_items_ask(struct pwi_items *engine, const struct pwi_items_wait *wait);
 void pwi_items_wait_end(struct pwi_items *engine, struct pwi_items_wait *wait);

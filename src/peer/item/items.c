@@ -121,6 +121,13 @@ static const unsigned char *cell_of(const struct pwi_items *engine, uint64_t key
   return *is_known_out ? pwi_item_own_cell(engine, rank) : NULL;
 }
 
+bool pwi_item_is_whole(const struct pwi_items *engine, uint64_t key, uint64_t need) {
+  bool is_known;
+  const unsigned char *cell = cell_of(engine, key, &is_known);
+  uint64_t clock = cell ? pwi_item_cell_clock(cell, engine->config.size) : 0;
+  return clock >= need && pwi_item_cell_check(cell, engine->config.size, clock) != 0;
+}
+
 static void count_torn(struct item_reader *reader) {
   atomic_fetch_add_explicit(&reader->torn, 1, memory_order_relaxed);
 }
