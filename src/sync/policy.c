@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define WAIT_WORTH 0.05 /* fraction of the time: less waiting does not justify a larger bound */
-#define LOOK_EVERY 8    /* iterations */
+#define STEADY 0.5      /* fraction of all changes of the objective by which it falls where data is new enough */
+#define LOOK_EVERY 64   /* iterations: data that is too old shows in the objective only some tens of them later */
 
 /* --- queries -------------------------------------------------------------------------------------------- */
 
@@ -68,13 +69,15 @@ pawl_status pwi_policy_set_bound(struct pwi_policy *policy, uint64_t bound) {
 
 /* --- learning ------------------------------------------------------------------------------------------- */
 
-/* tau is doubled and halved: the difference between 8 and 9 is small. */
+/* tau is doubled and halved: the difference between 8 and 9 is small. Two looks pass between doublings, so that the
+ * second one sees what the first bound does. */
 static uint64_t next_bound(const struct pwi_policy *policy) {
   uint64_t bound = policy->bound;
   double time = policy->learned.waited + policy->learned.worked;
+  bool is_steady = policy->learned.gain >= STEADY * policy->learned.moved;
   if (policy->learned.gain < 0)
     bound /= 2;
-  else if (policy->learned.waited > WAIT_WORTH * time)
+  else if (policy->learned.waited > WAIT_WORTH * time && is_steady && !policy->learned.has_grown)
     bound = bound < policy->most / 2 ? 2 * bound + (bound == 0) : policy->most;
   if (bound > policy->most) bound = policy->most;
   return bound < policy->least ? policy->least : bound;
@@ -84,10 +87,16 @@ void pwi_policy_learn(struct pwi_policy *policy, double waited, double worked, d
   if (policy->kind != PWI_POLICY_ADAPTIVE || !(waited >= 0) || !(worked >= 0)) return;
   policy->learned.waited += waited;
   policy->learned.worked += worked;
-  if (isfinite(gain)) policy->learned.gain += gain;
+  if (isfinite(gain)) {
+    policy->learned.gain += gain;
+    policy->learned.moved += fabs(gain);
+  }
   if (++policy->learned.count < LOOK_EVERY) return;
-  policy->bound = next_bound(policy);
+  uint64_t bound = next_bound(policy);
+  bool has_grown = bound > policy->bound;
+  policy->bound = bound;
   memset(&policy->learned, 0, sizeof policy->learned);
+  policy->learned.has_grown = has_grown;
 }
 
 /* --- texts ---------------------------------------------------------------------------------------------- */

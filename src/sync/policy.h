@@ -57,9 +57,10 @@ struct pwi_policy {
   bool (*lets)(void *context, uint64_t iteration, const struct pwi_progress *progress); /* USER: pure */
   void *context;
   struct {
-    double waited, worked, gain; /* sums since tau was last adjusted */
-    unsigned count;              /* iterations since then */
-  } learned;                     /* ADAPTIVE */
+    double waited, worked, gain, moved; /* sums since the last look; `moved` is that of all abs(gain) */
+    unsigned count;                     /* iterations since then */
+    bool has_grown;                     /* tau, at the last look */
+  } learned;                            /* ADAPTIVE */
 };
 
 /* The cause of waiting of an iteration, for messages and for the detection of waits without a cause. */
@@ -87,9 +88,14 @@ uint64_t pwi_policy_tick(const struct pwi_policy *policy, uint64_t iteration);
 PAWL_MUST_USE pawl_status pwi_policy_set_bound(struct pwi_policy *policy, uint64_t bound);
 
 /* ADAPTIVE: reports that an iteration waited and worked for these numbers of seconds, and that the objective
- * fell by `gain`. tau is adjusted every eight iterations. If the objective has risen, tau is halved, because
- * the data was too old. Otherwise tau is doubled if waiting took more than a twentieth of the time (OSDI'14
- * 5.1: the best tau is neither 0 nor the largest). Other policies ignore the report. */
+ * fell by `gain`. The policy looks every 64 iterations (OSDI'14 5.1: the best tau is neither 0 nor the largest):
+ *
+ *   - If the objective has risen, tau is halved, because the data was too old.
+ *   - If waiting took more than a twentieth of the time and the objective falls steadily, tau is doubled, but not
+ *     at two looks in a row. Steadily: by at least half of the sum of all its changes. Where it goes up and down,
+ *     delay may be the reason, and more delay makes it worse.
+ *
+ * Other policies ignore the report. */
 void pwi_policy_learn(struct pwi_policy *policy, double waited, double worked, double gain);
 
 /* Parses "sequential", "bounded 8", "eventual", "ssp 2", "a-bsp 4", "adaptive 0 16" or

@@ -154,12 +154,17 @@ static void test_bounds_may_change_on_the_way(void **state) {
 }
 
 static void learn(struct pwi_policy *policy, double waited, double gain) {
-  for (int i = 0; i < 8; i++) pwi_policy_learn(policy, waited, 1, gain);
+  for (int i = 0; i < 64; i++) pwi_policy_learn(policy, waited, 1, gain);
+}
+
+/* The objective goes up and down, and falls by this share of all its changes. */
+static void learn_unsteadily(struct pwi_policy *policy, double waited, double share) {
+  for (int i = 0; i < 64; i++) pwi_policy_learn(policy, waited, 1, i % 2 == 0 ? 1 + share : share - 1);
 }
 
 static void test_waiting_raises_an_adaptive_bound_and_losing_lowers_it(void **state) {
   (void)state;
-  static const uint64_t up[] = {1, 2, 4, 8, 16, 20, 20};
+  static const uint64_t up[] = {1, 1, 2, 2, 4, 4, 8, 8, 16, 16, 20, 20}; /* not at two looks in a row */
   struct pwi_policy policy = policy_of("adaptive 0 20");
   for (size_t i = 0; i < sizeof up / sizeof *up; i++) {
     learn(&policy, 0.5, 1);
@@ -179,6 +184,19 @@ static void test_waiting_raises_an_adaptive_bound_and_losing_lowers_it(void **st
   learn(&narrow, 0.5, 1);
   learn(&narrow, 0.5, -1);
   assert_int_equal(narrow.bound, 3);
+}
+
+static void test_an_adaptive_bound_is_raised_only_where_the_objective_falls_steadily(void **state) {
+  (void)state;
+  struct pwi_policy policy = policy_of("adaptive 0 16");
+  learn_unsteadily(&policy, 0.5, 0.6);
+  assert_int_equal(policy.bound, 1);
+  for (int i = 0; i < 3; i++) learn_unsteadily(&policy, 0.5, 0.4);
+  assert_int_equal(policy.bound, 1);
+  learn_unsteadily(&policy, 0.5, 0.6);
+  assert_int_equal(policy.bound, 2);
+  learn_unsteadily(&policy, 0.5, -0.1);
+  assert_int_equal(policy.bound, 1);
 }
 
 static void test_texts_come_back_as_they_were(void **state) {
@@ -222,6 +240,7 @@ int main(void) {
       cmocka_unit_test(test_bounds_hold_on_any_run_and_minds_do_not_change),
       cmocka_unit_test(test_bounds_may_change_on_the_way),
       cmocka_unit_test(test_waiting_raises_an_adaptive_bound_and_losing_lowers_it),
+      cmocka_unit_test(test_an_adaptive_bound_is_raised_only_where_the_objective_falls_steadily),
       cmocka_unit_test(test_texts_come_back_as_they_were),
       cmocka_unit_test(test_texts_that_mean_nothing_are_refused_and_say_why),
   };

@@ -143,12 +143,14 @@ static void test_a_larger_bound_wakes_who_waits(void **state) {
   pawl_iterations_destroy(iterations);
 }
 
+#define LOOK_EVERY 64 /* iterations (docs/policies.md) */
+
 static void test_an_adaptive_bound_falls_when_the_objective_rises_and_rises_with_waiting(void **state) {
   (void)state;
   struct pawl_iterations *iterations = make(NULL, "adaptive 0 16");
   struct pawl_iterations_figures figures;
   must(pawl_iterations_set_bound(iterations, 8));
-  for (int i = 0; i < 8; i++) {
+  for (int i = 0; i < LOOK_EVERY; i++) {
     must(pawl_iteration_begin(iterations, PATIENCE, NULL));
     must(pawl_iteration_end(iterations, i));
   }
@@ -156,10 +158,10 @@ static void test_an_adaptive_bound_falls_when_the_objective_rises_and_rises_with
   assert_int_equal(figures.bound, 4);
   must_fail(pawl_iterations_set_bound(iterations, 17), PAWL_INVALID, "17");
   must(pawl_iterations_set_bound(iterations, 0));
-  struct pawl_task *slow = iterate(iterations, 9);
+  struct pawl_task *slow = iterate(iterations, LOOK_EVERY + 1);
   assert_int_equal(pawl_iteration_begin(iterations, BRIEF, NULL), PAWL_TIMED_OUT);
   end(slow, PAWL_OK);
-  for (int i = 1; i < 8; i++) {
+  for (int i = 1; i < LOOK_EVERY; i++) {
     must(pawl_iteration_begin(iterations, PATIENCE, NULL));
     must(pawl_iteration_end(iterations, -i));
   }

@@ -65,23 +65,35 @@ static void test_with_a_bound_workers_wait_less_and_all_reach_the_target(void **
   pwi_wait_problem_destroy(problem);
 }
 
-/* The policy is not told the bound, and may not lose to the worst one. */
+/* The policy is told neither the bound nor that steps are so long that a bound of 16 does not
+ * reach the target at all. */
 static void test_an_adaptive_bound_waits_less_than_none(void **state) {
   (void)state;
-  struct pwi_wait_problem *problem = make();
-  struct pwi_wait_figures none, adaptive;
-  char why[256];
-  double computed = 0;
-  assert_int_equal(pwi_wait_run(problem, 0, &none, why, sizeof why), PAWL_OK);
-  assert_int_equal(pwi_wait_run(problem, PWI_WAIT_ADAPTIVE, &adaptive, why, sizeof why), PAWL_OK);
-  assert_true(adaptive.is_reached && adaptive.objective <= problem->target);
-  assert_true(adaptive.wait_pct < none.wait_pct && adaptive.bound <= 16);
-  for (uint32_t i = 0; i < small.workers; i++) {
-    assert_true(adaptive.computed_s[i] > 0 && adaptive.computed_s[i] <= adaptive.total_s);
-    computed += adaptive.computed_s[i] / small.workers;
+  static const double rates[] = {0.5, 0.7}, most[] = {0.9, 1.3}; /* of the time without delay */
+  struct pwi_wait_shape shape = {
+      .workers = 4, .blocks = 24, .features = 768, .examples = 8000, .per_example = 30, .l1 = 2, .seed = 1};
+  for (size_t k = 0; k < 2; k++) {
+    struct pwi_wait_problem *problem;
+    struct pwi_wait_figures none, adaptive, much;
+    char why[256];
+    double computed = 0;
+    shape.rate = rates[k];
+    assert_int_equal(pwi_wait_problem_create(&shape, &problem), PAWL_OK);
+    assert_int_equal(pwi_wait_run(problem, 0, &none, why, sizeof why), PAWL_OK);
+    assert_int_equal(pwi_wait_run(problem, PWI_WAIT_ADAPTIVE, &adaptive, why, sizeof why), PAWL_OK);
+    assert_int_equal(pwi_wait_run(problem, 16, &much, why, sizeof why), PAWL_OK);
+    printf("rate %g: %.1f s without delay, %.1f s with an adaptive bound\n", rates[k], none.total_s, adaptive.total_s);
+    assert_false(much.is_reached);
+    assert_true(adaptive.is_reached && adaptive.objective <= problem->target);
+    assert_true(adaptive.wait_pct < none.wait_pct && adaptive.bound <= 16);
+    assert_true(adaptive.total_s < most[k] * none.total_s);
+    for (uint32_t i = 0; i < shape.workers; i++) {
+      assert_true(adaptive.computed_s[i] > 0 && adaptive.computed_s[i] <= adaptive.total_s);
+      computed += adaptive.computed_s[i] / shape.workers;
+    }
+    assert_true(fabs(computed - adaptive.compute_s) < 1e-6);
+    pwi_wait_problem_destroy(problem);
   }
-  assert_true(fabs(computed - adaptive.compute_s) < 1e-6);
-  pwi_wait_problem_destroy(problem);
 }
 
 /* System A solves the same problem: it ends at the objective that steps block by block reach. */
