@@ -279,7 +279,7 @@ static void test_a_server_that_dies_in_between_runs_nothing_twice(void **state) 
   struct pawl_session *session = open_pair();
   struct pawl_vector *x = plain(session, "a/x", LONG);
   struct pawl_task *tasks[20];
-  double results[3], most = 0;
+  double results[4], most = 0;
   pid_t servers[4];
   (void)state;
   must(pawl_vector_fill(x, PAWL_ALL, 100, NULL));
@@ -293,9 +293,11 @@ static void test_a_server_that_dies_in_between_runs_nothing_twice(void **state) 
     }
   }
   for (size_t round = 0; round < 20; round++) {
+    double left = 99 - (double)round;
     must(pawl_task_wait(tasks[round], PATIENCE));
-    assert_int_equal(pawl_task_results(tasks[round], results, 3), 3);
-    assert_true(results[0] == LONG && results[1] == (99.0 - (double)round) * LONG && results[2] == LONG);
+    assert_int_equal(pawl_task_results(tasks[round], results, 4), 4);
+    assert_true(results[0] == LONG && results[1] == left * LONG && results[2] == LONG);
+    assert_true(results[3] == left * left * LONG);
     pawl_task_release(tasks[round]);
   }
   must(pawl_vector_norm(x, PAWL_ALL, PAWL_NORM_MAX, PATIENCE, &most));

@@ -33,22 +33,24 @@
 /* --- proximal ------------------------------------------------------------------------------------------- */
 
 enum { RATE, L1, L2 };
-enum { NONZERO, NORM_1, MOVED };
+enum { NONZERO, NORM_1, MOVED, SQUARES };
 
 static double shrink(double z, double least) { return z > least ? z - least : z < -least ? z + least : 0; }
 
 static void run_proximal(const struct pawl_row_call *call) {
   const double *is = call->parameters;
-  double least = is[RATE] * is[L1], divisor = 1 + is[RATE] * is[L2], nonzero = 0, norm = 0, moved = 0;
+  double least = is[RATE] * is[L1], divisor = 1 + is[RATE] * is[L2], nonzero = 0, norm = 0, moved = 0, squares = 0;
   EACH_VALUE(call, {
     fresh = shrink(w - is[RATE] * x, least) / divisor;
     nonzero += fresh != 0;
     norm += fabs(fresh);
     moved += (fresh - w) * (fresh - w);
+    squares += fresh * fresh;
   });
   call->results[NONZERO] += nonzero;
   call->results[NORM_1] += norm;
   call->results[MOVED] += moved;
+  call->results[SQUARES] += squares;
 }
 
 static const struct pawl_function_parameter proximal_parameters[] = {
@@ -61,6 +63,7 @@ static const struct pawl_row_result proximal_results[] = {
     [NONZERO] = {"nonzero", "values that are not zero", PAWL_ROW_SUM},
     [NORM_1] = {"norm_1", "sum of absolute values", PAWL_ROW_SUM},
     [MOVED] = {"moved", "sum of squared changes", PAWL_ROW_SUM},
+    [SQUARES] = {"squares", "sum of squares", PAWL_ROW_SUM},
 };
 
 static const struct pawl_row_function proximal = {
@@ -71,7 +74,7 @@ static const struct pawl_row_function proximal = {
     .types = PAWL_FUNCTION_REALS,
     .parameter_count = 3,
     .parameters = proximal_parameters,
-    .result_count = 3,
+    .result_count = 4,
     .results = proximal_results,
     .run = run_proximal,
 };

@@ -45,10 +45,34 @@ static void test_proximal_is_a_step_and_then_the_operator(void **state) {
     for (size_t i = 0; i < COUNT; i++) assert_true(call.rows[i] == wanted[i]);
     assert_true(call.results[0] == 4 && call.results[1] == 5);
     assert_true(call.results[2] == 2.75 * 2.75 + 1.75 * 1.75 + 1 + 0.0625 + 0.5625);
+    assert_true(call.results[3] == 2 * 1.25 * 1.25 + 2.25 * 2.25 + 0.0625);
     struct call alone = {{4, -4, 1, 0, 2}, {0}, {0}};
     run("proximal l1=1", NULL, false, (enum pawl_type)type, &alone);
     assert_true(alone.rows[0] == 3 && alone.rows[2] == 0 && alone.results[0] == 3);
   }
+}
+
+/* Whoever moves a step from a rule to a row function gets the same weights. */
+static void test_proximal_is_the_step_of_prox_elastic(void **state) {
+  (void)state;
+  struct call call = {{4, -4, 1e-3, 0, 2.7}, {2.1, 1.9, -3e-3, 0.4, -1e9}, {0}};
+  double stored[COUNT];
+  struct pwi_rule rule;
+  struct pwi_function_problem problem;
+  memcpy(stored, call.rows, sizeof stored);
+  assert_int_equal(pwi_rule_parse(NULL, "prox_elastic rate=0.3 l1=0.7 l2=0.1", &rule, &problem), PAWL_OK);
+  struct pawl_function_call pushes = {.size = sizeof pushes,
+                                      .type = PAWL_F64,
+                                      .width = 1,
+                                      .pushed_width = 1,
+                                      .stored_width = 1,
+                                      .count = COUNT,
+                                      .pushed = call.others,
+                                      .stored = stored,
+                                      .parameters = rule.parameters};
+  rule.function->apply(&pushes);
+  run("proximal rate=0.3 l1=0.7 l2=0.1", NULL, true, PAWL_F64, &call);
+  for (size_t i = 0; i < COUNT; i++) assert_true(fabs(call.rows[i] - stored[i]) <= 1e-14 * fabs(stored[i]));
 }
 
 static void test_clip_counts_and_tells_the_extremes_before(void **state) {
@@ -169,6 +193,7 @@ static void test_adding_survives_a_lack_of_memory(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_proximal_is_a_step_and_then_the_operator),
+      cmocka_unit_test(test_proximal_is_the_step_of_prox_elastic),
       cmocka_unit_test(test_clip_counts_and_tells_the_extremes_before),
       cmocka_unit_test(test_noise_depends_on_seed_and_key_only),
       cmocka_unit_test(test_results_are_combined_as_declared),
