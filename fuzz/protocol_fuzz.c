@@ -39,6 +39,17 @@ static pawl_status try_operation(const uint8_t *data, size_t size) {
   return PAWL_OK;
 }
 
+static pawl_status try_read_first(const uint8_t *data, size_t size) {
+  struct pwi_read_first first;
+  uint8_t again[PWI_READ_FIRST_SIZE];
+  pawl_status status = pwi_read_first_decode(data, size, &first);
+  if (status != PAWL_OK) return status;
+  assert(first.vector.id != 0 && first.task != 0 && !pawl_range_is_empty(first.range));
+  pwi_read_first_encode(&first, again);
+  assert(size == sizeof again && memcmp(again, data, size) == 0);
+  return PAWL_OK;
+}
+
 static pawl_status try_outcome(const uint8_t *data, size_t size) {
   struct pwi_outcome outcome;
   uint8_t again[PWI_OUTCOME_SIZE];
@@ -158,7 +169,7 @@ static pawl_status try_spaces(const uint8_t *data, size_t size) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static pawl_status (*const tries[])(const uint8_t *, size_t) = {
       try_terms,     try_outcome,   try_join,  try_joined, try_move,    try_report, try_chain_message,
-      try_complaint, try_operation, try_probe, try_settle, try_settled, try_spaces};
+      try_complaint, try_operation, try_probe, try_settle, try_settled, try_spaces, try_read_first};
   struct input input = {data, size};
   size_t which = draw_u8(&input) % (sizeof tries / sizeof *tries);
   pwi_writer_reset(&writer);

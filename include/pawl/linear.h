@@ -16,7 +16,8 @@
  * in the order of the session's calls, and are replicated like any push. They return a task. The work is cut
  * into slices of 2 MiB of rows; each slice is applied completely or not at all. A slice reads x at the moment
  * when it is applied: with every push to x that this session called earlier, and with none that it called
- * later. A later push to x waits for the slice, so a program need not wait for tasks to keep this order.
+ * later. The servers keep this order, so a program need not wait for tasks, and the session sends the calls at
+ * once (docs/tasks.md, "A graph sent whole").
  * (Calls that come *after* tasks, see <pawl/vector.h>, count from their start; the calls of this header start
  * at once.) Concurrent changes of x by other sessions may be visible in some slices and not in others.
  *

@@ -22,8 +22,9 @@ static struct client_part *find_part(const struct pwi_client *client, const stru
 
 /* --- outcomes ------------------------------------------------------------------------------------------- */
 
-/* The server lacks the predecessor of the part. */
+/* The server lacks the predecessor of the part, or a task on another vector that the part follows. */
 static void met_gap(struct pwi_client *client, struct client_part *part) {
+  bool followed_reader = part->first.task != 0;
   client->figures.gaps++;
   if (part->flow->is_forbidden ||
       (part->other && part->other->is_forbidden)) { /* the predecessor will never take effect */
@@ -33,12 +34,12 @@ static void met_gap(struct pwi_client *client, struct client_part *part) {
     return;
   }
   part->is_strict = true;
-  if (pwi_part_waits_for_earlier(part)) {
+  if (pwi_part_waits_for_earlier(part) || !pwi_linear_may_follow(client, part)) {
     part->gaps = 0;
     pwi_part_hold(client, part, PART_BLOCKED);
     return;
   }
-  if (++part->gaps > 1) { /* all predecessors were answered, and the server lacks one */
+  if (!followed_reader && ++part->gaps > 1) { /* all predecessors were answered, and the server lacks one */
     pwi_log(client->config.log, PAWL_LOG_ERROR, "data.lost", "vector=%s begin=%llu end=%llu task=%llu",
             part->flow->entry.name, (unsigned long long)part->claim.begin, (unsigned long long)part->claim.end,
             (unsigned long long)part->number);

@@ -81,6 +81,7 @@ struct client_part {
 
   struct pwi_operation operation; /* LINEAR, FOLD */
   struct pwi_flow *other;         /* flow of the second vector; NULL: none */
+  struct pwi_read_first first;    /* the earlier LINEAR that reads the part's rows; task 0: none is unanswered */
 
   uint64_t epoch;     /* PARKED: epoch of the view with which the part was parked */
   int64_t retry_at;   /* PARKED: when to try again */
@@ -88,7 +89,8 @@ struct client_part {
   uint8_t gaps;       /* consecutive GAPs without an unanswered predecessor */
   bool is_collecting; /* the request asks whether the part took effect under an old id */
   bool is_after_all;  /* TICK: blocked until its task is the first unfinished one */
-  bool is_strict;     /* BLOCKED until every earlier overlapping push is answered, not merely sent */
+  bool is_strict;     /* BLOCKED until every earlier overlapping push, and every LINEAR that reads the part's rows, is
+                         answered, not merely sent */
   pawl_status voided; /* why the push failed; an empty push goes in its place and uses up the number */
 
   /* Relays (client/relays.c). */
@@ -607,8 +609,9 @@ void pwi_linear_begun(struct client_part *part);
 void pwi_linear_over(struct pwi_client *client, struct pwi_flow *flow, const struct client_part *part,
                      bool was_numbered);
 
-/* True if an earlier LINEAR that is not answered yet reads rows that this part would change. */
-bool pwi_linear_is_read_before(const struct pwi_client *client, const struct client_part *part);
+/* False if the part must wait for the answers to earlier LINEARs that read rows which it would change. Otherwise
+ * part->first names the one that the server must apply before. */
+bool pwi_linear_may_follow(const struct pwi_client *client, struct client_part *part);
 
 /* The server has processed a part's claim up to `outcome->next`: the rest becomes a part of its own. False if
  * there is no memory for it; the whole part is then sent again. */

@@ -1,9 +1,11 @@
 /* Linear algebra on the client's side.
  *
  * TWO FLOWS. A change of y by x reads x when it is applied. The operation names the predecessor on x that the
- * change must see, as the terms name the one on y; a server that lacks it answers GAP. Later pushes to x,
- * which the change must not see, wait in the client until every earlier change that reads the same keys of x
- * is answered. A part waits only for parts with lower numbers, so there is no deadlock.
+ * change must see, as the terms name the one on y; a server that lacks it answers GAP. A later push to x, which
+ * the change must not see, names the change (READ_FIRST), and the server answers GAP to it as long as it lacks
+ * that one. If the change is not on its way, if changes of several vectors read the same keys of x, or after a
+ * GAP, the push waits in the client until all of them are answered. A part waits only for parts with lower
+ * numbers, so there is no deadlock.
  *
  * THE REST. A server processes a slice of the claim and reports how far it got. The rest of the claim becomes
  * a part of the same task, with the same number and predecessor.
@@ -43,12 +45,37 @@ static bool reads_before(const struct client_part *reader, const struct client_p
          reader->claim.begin < part->claim.end && part->claim.begin < reader->claim.end;
 }
 
-bool pwi_linear_is_read_before(const struct pwi_client *client, const struct client_part *part) {
-  if (!pwi_part_is_numbered(part)) return false;
+static bool can_name(const struct client_part *part, const struct client_part *reader) {
+  bool is_on_its_way = (reader->state == PART_QUEUED || reader->state == PART_SENT) && !reader->is_collecting;
+  bool is_same_vector = part->first.task == 0 || part->first.vector.id == reader->flow->entry.id.id;
+  /* In an aggregate a part waits for other members, and names no readers to them. */
+  return is_on_its_way && is_same_vector && !part->is_strict && part->aggregate == 0;
+}
+
+/* From the begin of the one to the end of the other. */
+static struct pawl_range hull(struct pawl_range a, struct pawl_range b) {
+  if (pawl_range_is_empty(a)) return b;
+  return pawl_range_of(a.begin < b.begin ? a.begin : b.begin, a.end > b.end ? a.end : b.end);
+}
+
+/* Where the server has applied a task, it has applied the earlier ones of that vector. So the last reader stands for all,
+ * if it reads all the keys. (A task reads one range of keys; of its parts those in the middle may be answered.) */
+bool pwi_linear_may_follow(const struct pwi_client *client, struct client_part *part) {
+  struct pwi_read_first *first = &part->first;
+  struct pawl_range earlier = {0};
+  *first = (struct pwi_read_first){0};
+  if (part->flow->readers == 0 || !pwi_part_is_numbered(part)) return true;
   for (const struct pwi_flow *flow = client->flows; flow; flow = flow->next)
-    for (const struct client_part *reader = flow->first; reader; reader = reader->next)
-      if (reads_before(reader, part)) return true;
-  return false;
+    for (const struct client_part *reader = flow->first; reader; reader = reader->next) {
+      if (!reads_before(reader, part)) continue;
+      if (!can_name(part, reader) || reader->number < first->task) return false;
+      if (reader->number != first->task) {
+        earlier = hull(first->range, earlier);
+        *first = (struct pwi_read_first){.vector = flow->entry.id, .task = reader->number};
+      }
+      first->range = hull(first->range, pawl_range_common(reader->claim, part->claim));
+    }
+  return pawl_range_contains(first->range, earlier);
 }
 
 /* --- the rest ------------------------------------------------------------------------------------------- */

@@ -257,12 +257,12 @@ static bool is_earlier_task(const struct pwi_client *client, const struct client
   return part->is_after_all && client->tasks_first != part->task && !pwi_is_planted(PWI_PLANTED_EARLY_TICK);
 }
 
-static bool must_block(const struct pwi_client *client, const struct client_part *part) {
+static bool must_block(const struct pwi_client *client, struct client_part *part) {
   if (part->is_collecting) return false;
   if (client->renewal != RENEWAL_NONE && pwi_part_has_order(part)) return true;
   if (part->flow->is_suspended) return true;
   if (is_earlier_task(client, part)) return true;
-  if (part->flow->readers > 0 && pwi_linear_is_read_before(client, part)) return true;
+  if (!pwi_linear_may_follow(client, part)) return true;
   bool may_wait = part->flow->held_back > 1 || part->is_strict || (part->other && part->other->held_back > 0);
   return pwi_part_has_order(part) && may_wait && pwi_part_waits_for_earlier(part);
 }

@@ -295,6 +295,14 @@ static pawl_status add_operation(const struct client_link *link, struct pwi_mess
   return !status && part->task->row_run ? add_function(link, builder, part) : status;
 }
 
+static pawl_status add_first(struct pwi_message_builder *builder, const struct client_part *part) {
+  uint8_t bytes[PWI_READ_FIRST_SIZE];
+  if (part->first.task == 0) return PAWL_OK;
+  pwi_read_first_encode(&part->first, bytes);
+  struct pwi_section section = {.type = PWI_SECTION_READ_FIRST, .count = 1, .length = sizeof bytes};
+  return pwi_message_copy(builder, &section, bytes);
+}
+
 static uint64_t settled(const struct pwi_client *client) {
   return client->tasks_first ? client->tasks_first->number - 1 : client->last_number;
 }
@@ -457,6 +465,7 @@ static pawl_status build(struct pwi_client *client, const struct client_link *li
   if (!status && part->keys && !part->is_collecting)
     status = add_keys(client, link, builder, outgoing, part, small, small_size);
   if (!status && !part->is_collecting) status = add_operation(link, builder, part);
+  if (!status && !part->is_collecting) status = add_first(builder, part);
   if (!status && !part->is_collecting) status = add_operand(client, link, builder, outgoing, part);
   if (!status && !part->is_collecting) {
     if (part->flow->filters && outgoing && part->in)
@@ -523,6 +532,17 @@ void pwi_peer_seek(struct pwi_client *client, struct client_peer *peer) {
   pwi_client_wake_at(client, peer->retry_at);
 }
 
+/* A server of an earlier version does not wait for the reader: the client waits for the answer to it. */
+static bool must_wait_for_reader(const struct client_peer *peer, const struct client_part *part) {
+  return part->first.task != 0 && !part->is_collecting && !(peer->link->peering.features & PWI_FEATURE_READ_FIRST);
+}
+
+static void wait_for_reader(struct pwi_client *client, struct client_part *part) {
+  part->is_strict = true;
+  pwi_part_hold(client, part, PART_BLOCKED);
+  pwi_part_settle(client, part);
+}
+
 void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer) {
   if (!peer->link || !peer->link->is_up) {
     if (peer->queue_first || peer->legs_first) pwi_peer_seek(client, peer);
@@ -530,6 +550,10 @@ void pwi_peer_pump(struct pwi_client *client, struct client_peer *peer) {
   }
   if (peer->legs_first) pwi_peer_pump_legs(client, peer);
   while (peer->queue_first && has_room(peer, peer->queue_first)) {
+    if (must_wait_for_reader(peer, peer->queue_first)) {
+      wait_for_reader(client, peer->queue_first);
+      continue;
+    }
     pawl_status status = send_part(client, peer, peer->queue_first);
     /* `writable` or `link_down` will follow. */
     if (status == PAWL_QUEUE_FULL || status == PAWL_NOT_FOUND) return;

@@ -143,6 +143,21 @@ pawl_status pwi_operation_decode(const void *bytes, size_t size, struct pwi_oper
   return PAWL_OK;
 }
 
+void pwi_read_first_encode(const struct pwi_read_first *first, uint8_t bytes[PWI_READ_FIRST_SIZE]) {
+  const uint64_t words[4] = {first->vector.id, first->task, first->range.begin, first->range.end};
+  put_words(bytes, words, 4);
+}
+
+pawl_status pwi_read_first_decode(const void *bytes, size_t size, struct pwi_read_first *first_out) {
+  const uint8_t *from = bytes;
+  uint64_t words[4];
+  if (size != PWI_READ_FIRST_SIZE) return PAWL_CORRUPT;
+  for (size_t i = 0; i < 4; i++) words[i] = pwi_get_u64(from + 8 * i);
+  if (words[0] == 0 || words[1] == 0 || words[2] >= words[3]) return PAWL_CORRUPT;
+  *first_out = (struct pwi_read_first){{words[0]}, words[1], {words[2], words[3]}};
+  return PAWL_OK;
+}
+
 const char *pwi_code_text(enum pwi_code code) {
   switch (code) {
 #define CODE_TEXT(name, number, text)                                                                                  \

@@ -96,6 +96,7 @@ enum pwi_say {
 #define PWI_SECTION_FILTERS 30      /* of a pull: lossy filters for the answer (wire/filters.h) */
 #define PWI_SECTION_PROOF 31        /* of a request, call or PEER: proof of the sender id (protocol/proof.h) */
 #define PWI_SECTION_CONTRIBUTORS 40 /* of an aggregate of a relay: its pushes (protocol/relays.h) */
+#define PWI_SECTION_READ_FIRST 41   /* of a PUSH, PUSHPULL, RESTORE or LINEAR: struct pwi_read_first */
 
 #define PWI_FILTERS_ASKED_MAX 640 /* maximum bytes of section FILTERS */
 
@@ -215,6 +216,22 @@ void pwi_operation_encode(const struct pwi_operation *operation, uint8_t bytes[P
  * missing for an operation with it. */
 PAWL_MUST_USE pawl_status pwi_operation_decode(const void *bytes, size_t size, struct pwi_operation *operation_out);
 
+/* An earlier LINEAR of the sender that reads the rows which this request changes. The request takes effect only where the
+ * LINEAR has: otherwise the answer is GAP. Both vectors have the same size and placement. */
+struct pwi_read_first {
+  struct pwi_vector_id vector; /* of the LINEAR */
+  uint64_t task;               /* its number; 0: there is none */
+  struct pawl_range range;     /* stored keys; what is not in the claim of the request does not count */
+};
+
+#define PWI_READ_FIRST_SIZE 32
+
+/* Layout: u64 each: vector, task, range.begin, range.end. */
+void pwi_read_first_encode(const struct pwi_read_first *first, uint8_t bytes[PWI_READ_FIRST_SIZE]);
+
+/* PAWL_CORRUPT also for a vector or task of 0 and an empty range. */
+PAWL_MUST_USE pawl_status pwi_read_first_decode(const void *bytes, size_t size, struct pwi_read_first *first_out);
+
 /* --- answers -------------------------------------------------------------------------------------------- */
 
 /* Codes of answers. X(name, number, text)
@@ -223,7 +240,8 @@ PAWL_MUST_USE pawl_status pwi_operation_decode(const void *bytes, size_t size, s
  *   REFUSED   A numbered request changed nothing and never will. Its number is used up.
  *   FAILED    Nothing happened, and no number is used up: the request is invalid, is forbidden, or names
  *             something that does not exist.
- *   GAP       The task `prior` is not here yet. `found` is the lowest time of the sender on the claim.
+ *   GAP       The task `prior`, or that of READ_FIRST, is not here yet. `found` is the lowest time of the sender on the
+ *             claim.
  *   BROKEN    The history of the sender contradicts its clock here: the time `found` is impossible.
  *   WANTED    The signature is unknown: send the list.
  *   NOT_HERE  The claim is not wholly held here now, or the receiver is behind the numbers in the head of the

@@ -154,6 +154,24 @@ static void test_operations_that_say_nothing_sensible_are_corrupt(void **state) 
   assert_no_operation(copy, 15, 64);
 }
 
+static void test_what_reads_first_comes_back_and_the_rest_is_corrupt(void **state) {
+  (void)state;
+  const struct pwi_read_first first = {{7}, 8, {9, 10}};
+  struct pwi_read_first back;
+  uint8_t bytes[PWI_READ_FIRST_SIZE];
+  pwi_read_first_encode(&first, bytes);
+  for (size_t i = 0; i < 4; i++) assert_true(pwi_get_u64(bytes + 8 * i) == 7 + i);
+  assert_int_equal(pwi_read_first_decode(bytes, sizeof bytes, &back), PAWL_OK);
+  assert_true(back.vector.id == 7 && back.task == 8 && back.range.begin == 9 && back.range.end == 10);
+  for (size_t size = 0; size < sizeof bytes; size++)
+    assert_int_equal(pwi_read_first_decode(bytes, size, &back), PAWL_CORRUPT);
+  for (size_t place = 0; place < sizeof bytes; place += 8) {
+    pwi_read_first_encode(&first, bytes);
+    bytes[place] = place == 16 ? 10 : 0; /* no vector, no task, an empty range, one that ends before it begins */
+    assert_int_equal(pwi_read_first_decode(bytes, sizeof bytes, &back), PAWL_CORRUPT);
+  }
+}
+
 static void test_outcomes_come_back_and_others_are_corrupt(void **state) {
   (void)state;
   struct pwi_outcome outcome = {PWI_CODE_REFUSED, PAWL_NODE_FULL, 5, 6, 7}, back;
@@ -448,6 +466,7 @@ int main(void) {
       cmocka_unit_test(test_terms_that_say_nothing_sensible_are_corrupt),
       cmocka_unit_test(test_operations_lie_where_the_header_says_and_come_back),
       cmocka_unit_test(test_operations_that_say_nothing_sensible_are_corrupt),
+      cmocka_unit_test(test_what_reads_first_comes_back_and_the_rest_is_corrupt),
       cmocka_unit_test(test_outcomes_come_back_and_others_are_corrupt),
       cmocka_unit_test(test_every_code_has_a_text),
       cmocka_unit_test(test_join_has_one_form),

@@ -597,6 +597,7 @@ static pawl_status deal_with(struct pwi_handler_link *link) {
   if (!status) status = pwi_reading_terms(&link->inbox, &sections, &request.terms);
   if (!status) status = pwi_reading_operation(&link->inbox, &sections, &request.operation);
   if (!status) status = pwi_reading_function(&link->inbox, &sections, function, &request.function);
+  if (!status) status = pwi_reading_first(&link->inbox, &sections, &request.first);
   if (status) return status;
   take_proof(link, &sections);
   request.waiter = (struct pwi_waiter){link->link.id, request.terms.number, request.terms.vector};

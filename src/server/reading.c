@@ -42,6 +42,17 @@ pawl_status pwi_reading_operation(const struct pwi_inbox *inbox, const struct pw
                               operation_out);
 }
 
+pawl_status pwi_reading_first(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
+                              struct pwi_read_first *first_out) {
+  uint8_t scratch[PWI_READ_FIRST_SIZE];
+  const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_READ_FIRST);
+  *first_out = (struct pwi_read_first){0};
+  if (!section) return PAWL_OK;
+  if (section->length != sizeof scratch) return PAWL_CORRUPT;
+  return pwi_read_first_decode(pwi_inbox_at(inbox, section->offset, sizeof scratch, scratch), sizeof scratch,
+                               first_out);
+}
+
 pawl_status pwi_reading_function(const struct pwi_inbox *inbox, const struct pwi_sections *sections, char *room,
                                  const char **function_out) {
   const struct pwi_section *section = pwi_sections_find(sections, PWI_SECTION_FUNCTION);

@@ -35,6 +35,10 @@ PAWL_MUST_USE pawl_status pwi_reading_terms(const struct pwi_inbox *inbox, const
 PAWL_MUST_USE pawl_status pwi_reading_operation(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
                                                 struct pwi_operation *operation_out);
 
+/* Reads the LINEAR that a request follows; task 0 if there is none. PAWL_CORRUPT. */
+PAWL_MUST_USE pawl_status pwi_reading_first(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
+                                            struct pwi_read_first *first_out);
+
 /* Reads the row function of a LINEAR; NULL if there is none. `room` has PAWL_RULE_MAX + 1 bytes. PAWL_CORRUPT. */
 PAWL_MUST_USE pawl_status pwi_reading_function(const struct pwi_inbox *inbox, const struct pwi_sections *sections,
                                                char *room, const char **function_out);

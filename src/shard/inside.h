@@ -409,6 +409,10 @@ PAWL_MUST_USE pawl_status pwi_linear_other(const struct pwi_shard *shard, const 
 bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_vector *vector,
                         const struct pwi_request *request, uint64_t *found_out);
 
+/* Returns true if the task that the request names in `first` has not taken effect on all keys of the claim that it names.
+ * A vector that is not here has no tasks: if it was deleted, the client learns it from the answer to that task. */
+bool pwi_linear_is_unread(const struct pwi_shard *shard, const struct pwi_request *request, uint64_t *found_out);
+
 /* Ensures that applying cannot fail. */
 PAWL_MUST_USE pawl_status pwi_linear_ready(struct pwi_shard *shard, struct pwi_vector *vector,
                                            const struct pwi_request *request, const struct pwi_named *named);

@@ -54,6 +54,18 @@ bool pwi_linear_has_gap(const struct pwi_shard *shard, const struct pwi_vector *
   return true;
 }
 
+bool pwi_linear_is_unread(const struct pwi_shard *shard, const struct pwi_request *request, uint64_t *found_out) {
+  const struct pwi_read_first *first = &request->first;
+  struct pawl_range range = pawl_range_common(first->range, request->terms.claim);
+  if (first->task == 0 || pawl_range_is_empty(range)) return false;
+  const struct pwi_vector *reader = pwi_shard_vector(shard, first->vector);
+  uint64_t found = 0;
+  if (reader && pwi_clock_min(&reader->clocks[PWI_TASKS], request->sender, range, &found) != PAWL_OK) found = 0;
+  if (found >= first->task) return false;
+  *found_out = found;
+  return true;
+}
+
 /* --- a slice of work ------------------------------------------------------------------------------------ */
 
 /* Iterates over the keys of a table. */

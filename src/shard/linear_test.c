@@ -163,6 +163,39 @@ static void test_an_operation_waits_for_missing_pushes_to_either_vector(void **s
   stop(&f);
 }
 
+/* The later change of x names the axpy that reads x, and is not applied before it, wherever both are about the same keys. */
+static void test_a_change_waits_for_the_one_that_reads_its_rows(void **state) {
+  struct fixture f;
+  (void)state;
+  start(&f, UINT64_MAX);
+  push_keys(f.shard, 1, some, 3, 5, 0, 1);
+  struct pwi_request clear = linear_of(1, PWI_LINEAR_SCALE, 0, 0, 1, 9),
+                     axpy = linear_of(2, PWI_LINEAR_AXPY, 1, 1, 0, 7);
+  clear.first = (struct pwi_read_first){{2}, 7, {0, SIZE}};
+  assert_run(f.shard, clear, PWI_CODE_GAP, PAWL_OK);
+  axpy.terms.claim = axpy.terms.range = pawl_range_of(0, 50);
+  axpy.terms.rows = 50;
+  assert_run(f.shard, axpy, PWI_CODE_OK, PAWL_OK);
+  assert_run(f.shard, clear, PWI_CODE_GAP, PAWL_OK); /* the other half is missing */
+  axpy.terms.claim = axpy.terms.range = pawl_range_of(50, SIZE);
+  assert_run(f.shard, axpy, PWI_CODE_OK, PAWL_OK);
+  assert_run(f.shard, clear, PWI_CODE_OK, PAWL_OK);
+  for (size_t i = 0; i < 3; i++) {
+    assert_int_equal(pull_one(f.shard, 1, some[i]), 0);
+    assert_int_equal(pull_one(f.shard, 2, some[i]), 5);
+  }
+  clear.first.task = 80; /* a duplicate need not wait */
+  assert_run(f.shard, clear, PWI_CODE_OK, PAWL_OK);
+  struct pwi_request next = linear_of(1, PWI_LINEAR_FILL, 3, 0, 9, 10);
+  next.first = (struct pwi_read_first){{77}, 7, {0, SIZE}}; /* no vector */
+  assert_run(f.shard, next, PWI_CODE_GAP, PAWL_OK);
+  next.terms.claim = next.terms.range = pawl_range_of(0, 50);
+  next.terms.rows = 50;
+  next.first.range = pawl_range_of(50, SIZE); /* other keys */
+  assert_run(f.shard, next, PWI_CODE_OK, PAWL_OK);
+  stop(&f);
+}
+
 static void test_unknown_vectors_and_senders_are_answered_so(void **state) {
   struct fixture f;
   (void)state;
@@ -412,6 +445,7 @@ int main(void) {
       cmocka_unit_test(test_a_duplicate_is_answered_and_not_applied_again),
       cmocka_unit_test(test_ranges_that_are_applied_already_are_left_out),
       cmocka_unit_test(test_an_operation_waits_for_missing_pushes_to_either_vector),
+      cmocka_unit_test(test_a_change_waits_for_the_one_that_reads_its_rows),
       cmocka_unit_test(test_unknown_vectors_and_senders_are_answered_so),
       cmocka_unit_test(test_a_refusal_uses_up_the_number_and_is_remembered),
       cmocka_unit_test(test_operations_that_make_no_sense_fail),

@@ -232,6 +232,15 @@ static bool is_fragment(const struct pwi_vector *vector, const struct pwi_reques
   return pwi_clock_next(&pieces, &first) && !pwi_clock_next(&pieces, &first);
 }
 
+/* Returns true if a task of another vector is missing, which the request follows. */
+static bool has_gap_elsewhere(const struct pwi_shard *shard, const struct pwi_vector *vector,
+                              const struct pwi_request *request, uint64_t *found_out) {
+  if (request->refusal) return false;
+  bool is_linear = request->terms.kind == PWI_REQUEST_LINEAR;
+  return (is_linear && pwi_linear_has_gap(shard, vector, request, found_out)) ||
+         pwi_linear_is_unread(shard, request, found_out);
+}
+
 static void serve_numbered(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request,
                            void *values, struct pwi_served *served) {
   const struct pwi_terms *terms = &request->terms;
@@ -273,8 +282,7 @@ static void serve_numbered(struct pwi_shard *shard, struct pwi_vector *vector, c
       return;
     }
   }
-  if (terms->kind == PWI_REQUEST_LINEAR && finding.verdict == PWI_CLAIM_DUE && !request->refusal &&
-      pwi_linear_has_gap(shard, vector, request, &finding.found))
+  if (finding.verdict == PWI_CLAIM_DUE && has_gap_elsewhere(shard, vector, request, &finding.found))
     finding.verdict = PWI_CLAIM_GAP;
   switch (finding.verdict) {
   case PWI_CLAIM_DUE:

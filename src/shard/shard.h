@@ -164,6 +164,7 @@ struct pwi_request {
                                      may be part of an aggregate; otherwise empty */
   struct pwi_operation operation; /* LINEAR, FOLD */
   const char *function;           /* LINEAR that runs a row function: its name and parameters; NULL: missing */
+  struct pwi_read_first first;    /* PUSH, PUSHPULL, RESTORE, LINEAR: GAP before this task */
   pawl_status refusal;            /* PUSH, PUSHPULL, LINEAR: refuse the request with this status if it is
                                      due; keys and values are not read */
   const void *encoded;            /* LIST: the encoded keys, described by `encoded_as`; not read by the

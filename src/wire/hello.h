@@ -69,6 +69,9 @@ enum pwi_hello_role {
  * arcs. */
 #define PWI_FEATURE_RELAYED_PULLS UINT64_C(0x8000)
 
+/* Section READ_FIRST in requests. */
+#define PWI_FEATURE_READ_FIRST UINT64_C(0x10000)
+
 /* Priorities of clients: higher ones go first (docs/priorities.md). */
 #define PWI_PRIORITY_LOWEST 1
 #define PWI_PRIORITY_HIGHEST 9

@@ -245,6 +245,82 @@ static void test_calls_are_applied_once_and_in_order_whatever_happens(void **sta
   assert_true(scene.folds > 0);
 }
 
+/* --- graphs of calls ------------------------------------------------------------------------------------ */
+
+static void fix_delays(struct pwi_sim_config *config, void *context) {
+  (void)context;
+  config->link = (struct pwi_sim_delay){MS, MS, MS};
+}
+
+static void await_calls(bool waits) {
+  if (waits) cluster_run_while(&scene.cluster, is_under_way, NULL, 10 * PWI_SIM_SECOND);
+}
+
+#define NEVER INT64_MAX
+
+/* Two proximal gradient steps and a pull of the weights: seven calls, each of which uses the result of the one before.
+ * A server dies so long after the calls. Returns the virtual time. */
+static int64_t take_steps(const char *weights, const char *gradient, bool waits, int64_t kill_after) {
+  struct pawl_vector_options options = {.type = PAWL_F64, .width = 1, .size = 10};
+  struct pwi_flow *w = cluster_vector(&scene.client, weights, &options);
+  struct pwi_flow *g = cluster_vector(&scene.client, gradient, &options);
+  struct pwi_client *client = scene.client.client;
+  struct pwi_where where = {.range = {0, 10}};
+  const double slopes[10] = {4, 4, 4, 4, 4, -4, -4, -4, -4, -4};
+  double found[10];
+  must(cluster_call(&scene.client, w, PWI_REQUEST_PULL, &where, NULL, found, NULL)); /* the link is up */
+  int64_t begun = pwi_sim_now(scene.cluster.sim);
+  for (int step = 0; step < 2; step++) {
+    must(pwi_client_start(client, &scene.tasks[take_task()], g, PWI_REQUEST_PUSH, &where, slopes, NULL));
+    await_calls(waits);
+    must(pwi_client_run(client, &scene.tasks[take_task()], w, g, "proximal rate=0.5 l1=1", PAWL_ALL));
+    await_calls(waits);
+    must(pwi_client_linear(client, &scene.tasks[take_task()], g, NULL, PWI_LINEAR_SCALE, 0, PAWL_ALL));
+    await_calls(waits);
+  }
+  must(pwi_client_start(client, &scene.tasks[take_task()], w, PWI_REQUEST_PULL, &where, NULL, found));
+  if (kill_after != NEVER) {
+    cluster_run_for(&scene.cluster, kill_after + 1);
+    pwi_cluster_kill(&scene.cluster, 1);
+  }
+  await_calls(true);
+  for (size_t i = 0; i < 10; i++) assert_true(found[i] == (i < 5 ? -3 : 3)); /* twice -2, and shrunk by 0.5 */
+  return pwi_sim_now(scene.cluster.sim) - begun;
+}
+
+static void open_fixed(uint32_t processes, uint32_t replicas) {
+  struct pwi_cluster_config config = {
+      .seed = 8, .processes = processes, .shards = 1, .replicas = replicas, .checked_hosts = true, .tune = fix_delays};
+  cluster_open(&scene.cluster, &config);
+  scene.client = (struct pwi_cluster_client){.job = "linear", .name = "client"};
+  cluster_client_add(&scene.cluster, &scene.client);
+  cluster_wait_joined(&scene.client);
+}
+
+/* The servers keep the order, so a client sends the calls at once. */
+static void test_a_graph_of_calls_takes_one_round_trip(void **state) {
+  (void)state;
+  open_fixed(1, 0);
+  int64_t waiting = take_steps("a/w", "a/g", true, NEVER), at_once = take_steps("b/w", "b/g", false, NEVER);
+  print_message("seven calls, 2 ms a round trip: %.1f ms one after the other, %.1f ms at once\n",
+                (double)waiting / (double)MS, (double)at_once / (double)MS);
+  assert_true(at_once < 3 * MS && waiting > 13 * MS);
+  pwi_cluster_close(&scene.cluster);
+}
+
+/* Requests take 1 ms to a server, updates 1 ms more to its replica, and answers of both 1 ms back. */
+static void test_a_graph_is_applied_in_order_whenever_a_server_dies(void **state) {
+  (void)state;
+  for (int64_t after = 0; after < 5 * MS; after += MS / 4) {
+    open_fixed(3, 1);
+    take_steps("a/w", "a/g", false, after);
+    assert_true(pwi_cluster_client_figures(&scene.client).parts_resent > 0 || after > 4 * MS);
+    pwi_cluster_close(&scene.cluster);
+  }
+}
+
+/* --- vectors that are not there ------------------------------------------------------------------------- */
+
 /* A link may permit less than the client was told: reading x needs a right to x. */
 static char space[PWI_SPACE_MAX + 1];
 
@@ -319,6 +395,8 @@ static void test_a_vector_that_is_gone_fails_the_changes_by_it_alone(void **stat
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_calls_are_applied_once_and_in_order_whatever_happens),
+      cmocka_unit_test(test_a_graph_of_calls_takes_one_round_trip),
+      cmocka_unit_test(test_a_graph_is_applied_in_order_whenever_a_server_dies),
       cmocka_unit_test(test_a_vector_of_another_space_cannot_be_read_through_ones_own),
       cmocka_unit_test(test_a_vector_that_is_gone_fails_the_changes_by_it_alone),
   };
