@@ -396,6 +396,7 @@ const struct linear_method_descriptor linear_blocks = {
     .begin = begin,
     .sweep = sweep,
     .end = end,
+    .keeps_best = true,
     .begin_control = linear_control_begin_blocks,
     .hear = linear_control_hear_blocks,
     .left = linear_control_left_blocks,

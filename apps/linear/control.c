@@ -40,7 +40,7 @@ void linear_control_next(struct linear_control *control) {
   control->gap = control->start = NAN;
   control->since_check = control->rises = control->flat_rounds = 0;
   control->check_below = INFINITY;
-  control->is_done = control->is_stuck = control->lowers_rate = false;
+  control->is_done = control->is_stuck = false;
   control->wants_check = control->keeps = control->goes_back = false;
 }
 
@@ -237,14 +237,12 @@ void linear_control_hear_dual(struct linear_control *control, const struct linea
  * weights. */
 void linear_control_hear_gradient(struct linear_control *control, const struct linear_outcome *outcome) {
   double first = control->first_rate;
-  control->lowers_rate = false;
   if (!outcome->is_whole) return;
   double previous = control->best;
   control->last_violation = 1;
   guard(control, outcome);
   if (control->goes_back || !isfinite(outcome->objective)) {
     control->rate /= control->goes_back && isfinite(outcome->objective) ? 2 : 16;
-    control->lowers_rate = true;
     control->is_stuck = control->rate < RATE_LEAST * first;
     return;
   }

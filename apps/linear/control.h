@@ -60,7 +60,6 @@ struct linear_control {
   bool wants_check; /* training seems to have converged: measure, and call linear_control_measured */
   bool keeps;       /* keep the weights of this round: they are the best so far */
   bool goes_back;   /* the objective has risen: go back to the weights that were kept */
-  bool lowers_rate; /* the rate was too high: begin a new generation with `rate` */
 };
 
 /* `crowd`: about how many features of a row change at a time, in steps that do not know of one another

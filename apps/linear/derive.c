@@ -150,23 +150,15 @@ static void sum_rows(const struct linear_worker *worker, const double *slopes, d
 }
 
 static pawl_status push_gradient(struct linear_worker *worker, const struct linear_order *order, const double *slopes) {
-  const struct linear_share *share = &worker->share;
-  struct pawl_vector *vector = NULL;
-  struct pawl_task *task = NULL;
-  if (share->features == 0) return PAWL_OK;
-  double *pairs = apps_alloc_zero(2 * share->features, sizeof *pairs);
-  pawl_status status = pairs ? open_vector(worker, order, LINEAR_GRADIENT, &vector) : PAWL_NO_MEMORY;
-  if (!status) {
-    if (worker->rows.starts)
-      sum_rows(worker, slopes, pairs);
-    else
-      sum_columns(worker, slopes, pairs);
-    status = pawl_vector_push(vector, pawl_at_keys(share->keys, share->features), pairs, &task);
-  }
-  pawl_status ended = pawl_task_finish(task, PAWL_FOREVER);
-  pawl_vector_close(vector);
+  double *pairs = apps_alloc_zero(2 * worker->share.features + 1, sizeof *pairs);
+  if (!pairs) return PAWL_NO_MEMORY;
+  if (worker->rows.starts)
+    sum_rows(worker, slopes, pairs);
+  else
+    sum_columns(worker, slopes, pairs);
+  pawl_status status = linear_push(worker, order, LINEAR_GRADIENT, pairs);
   apps_free(pairs);
-  return status ? status : ended;
+  return status;
 }
 
 /* --- the Hessian ---------------------------------------------------------------------------------------- */

@@ -458,6 +458,7 @@ const struct linear_method_descriptor linear_dual = {
     .sweep = sweep,
     .gather = gather,
     .end = end,
+    .keeps_best = true,
     .begin_control = linear_control_begin_dual,
     .hear = linear_control_hear_dual,
     .left = linear_control_left_dual,

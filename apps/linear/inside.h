@@ -107,7 +107,7 @@ struct linear_order {
   bool is_full;    /* also visit features that the KKT filter leaves out */
   double slack;    /* of the KKT filter */
   double damping;  /* factor of curvatures; 1 if steps do not overshoot */
-  double rate;     /* learning rate in this round, of methods that have one */
+  double rate;     /* SEARCH: the longest step */
   uint64_t serial; /* DERIVE: part of the names of the vectors of derivatives */
   bool is_first;   /* SWEEP: also report the loss before the sweep */
   bool is_curved;  /* DERIVE: also compute the Hessian */
@@ -132,7 +132,8 @@ struct linear_reply {
   double dual;            /* dual methods: this worker's part of the dual objective */
   double loss_before;     /* before a sweep with `is_first` */
   double loss_of_nothing; /* with all weights zero */
-  /* DERIVE: sums of slopes over the rows of each class; for regression: certificate.h */
+  /* DERIVE: sums of slopes over the rows of each class; for regression: certificate.h. SWEEP by subgradient.c: the
+   * first is the sum over all rows */
   double slopes[2];
   double conjugates[2][LINEAR_SHRINKS]; /* DERIVE: certificate.h */
   double trials[LINEAR_TRIALS];         /* SEARCH: losses */
@@ -164,6 +165,7 @@ enum linear_vector {
   LINEAR_MOST,     /* largest value, by key */
   LINEAR_SUMS,     /* sum of values and sum of squares, by key */
   LINEAR_SCALES,   /* divisors of features, by key, for the whole job: scale.h */
+  LINEAR_SLOPES,   /* the gradient of the loss, by key: subgradient.c */
 };
 
 void linear_vector_name(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
@@ -242,9 +244,16 @@ void linear_stream_learn(const struct linear_worker *worker, const struct linear
 /* One pass, in the scheduler: train/average.c. */
 pawl_status linear_average_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome);
 
+/* One step along the gradient, in the scheduler: train/gradient.c. */
+pawl_status linear_gradient_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome);
+
 /* Pulls the weights of features, by ascending keys of the vector, and the bias. */
 pawl_status linear_pull_weights(struct linear_worker *worker, const uint64_t *keys, size_t count, double *weights,
                                 double *bias);
+
+/* Pushes a row for each feature of the share to a vector of the order, and waits. */
+pawl_status linear_push(struct linear_worker *worker, const struct linear_order *order, enum linear_vector which,
+                        const double *rows);
 
 /* Random numbers that all workers draw alike from the same seed (splitmix64). */
 static inline uint64_t linear_draw(uint64_t *state) {

@@ -22,7 +22,7 @@ static double w[FEATURES_MOST + 1];
 
 static int begin(void **state) {
   (void)state;
-  if (open_cluster_of(4, 1) || pipe(signs)) return -1; /* three servers are to die, one after the other */
+  if (open_cluster_of(5, 1) || pipe(signs)) return -1; /* four servers are to die, one after the other */
   draw_rows(&rows, "rows", 400, 40, 1, false, 11);
   scaled = rows;
   for (size_t i = 0; i < rows.count; i++)
@@ -108,6 +108,9 @@ static void map_back(void) {
   for (size_t j = 1; scale && j <= rows.features; j++) outcome.w[0][j] *= by[j];
 }
 
+#define RATE 0.004 /* of gradient steps */
+enum { STEPS = 8 };
+
 static enum pawl_linear_method chosen =
     PAWL_LINEAR_METHOD_BLOCKS; /* of the logistic loss; for the hinge: AUTO has one worker do it */
 
@@ -119,10 +122,15 @@ static pawl_status train_and_kill(const struct problem *problem, const char *nam
   options.start_worker = launch;
   options.on_loss = on_loss;
   options.scale = scale;
-  if (chosen == PAWL_LINEAR_METHOD_AUTO) options.method = chosen;
+  if (chosen != PAWL_LINEAR_METHOD_BLOCKS) options.method = chosen;
+  if (chosen == PAWL_LINEAR_METHOD_SUBGRADIENT) {
+    options.rate = RATE;
+    options.rounds = STEPS;
+  }
   options.progress = kill_one;
   options.tau = tau;
   options.tolerance = problem->loss == PAWL_LINEAR_HINGE ? 1e-3 : 1e-4; /* some rounds after the blow */
+  if (options.rounds) options.tolerance = 1e-15;                        /* all of them */
   pawl_status status = pawl_linear_train(session, &options, NULL, &outcome.last, outcome.error);
   reap();
   return status;
@@ -191,6 +199,26 @@ static void test_a_worker_that_has_all_rows_of_the_hinge_is_replaced(void **stat
   assert_non_null(strstr(outcome.told, "one worker of 2 trains on all rows"));
   check_killed_after(&hinge, "alone-continued", PAWL_LOSS_CONTINUE, 0, best);
   assert_int_equal(outcome.last.workers_lost, 1);
+  chosen = PAWL_LINEAR_METHOD_BLOCKS;
+}
+
+/* A gradient that lacks the part of a worker is no step, and neither is what that worker pushes too late. */
+static void test_gradient_steps_are_the_same_whoever_is_killed(void **state) {
+  (void)state;
+  static const useconds_t delays[] = {0, 700, 2500};
+  double serial[FEATURES_MOST + 1];
+  take_steps(&logistic, RATE, STEPS, serial);
+  chosen = PAWL_LINEAR_METHOD_SUBGRADIENT;
+  kill_at = 2;
+  for (size_t i = 0; i < 3; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "gradient%zu", i);
+    kill_after = delays[i];
+    pawl_status status = train_and_kill(&logistic, name, i == 1 ? PAWL_LOSS_CONTINUE : PAWL_LOSS_REPLACE, 0);
+    if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);
+    assert_in_range(outcome.last.workers_lost, kill_after == 0, 1);
+    check_stepped(&rows, outcome.w[0], serial);
+  }
   chosen = PAWL_LINEAR_METHOD_BLOCKS;
 }
 
@@ -292,11 +320,26 @@ static void check_served(const struct problem *problem, uint32_t tau) {
   check_model(problem, &outcome, 0, best, 1e-3);
 }
 
+/* A server dies between two steps: each of them is still taken once. */
+static void check_served_steps(void) {
+  double serial[FEATURES_MOST + 1];
+  take_steps(&logistic, RATE, STEPS, serial);
+  begin_options(&options, &logistic, &point, &path, &outcome);
+  options.method = PAWL_LINEAR_METHOD_SUBGRADIENT;
+  options.progress = kill_server;
+  options.rate = RATE;
+  options.rounds = STEPS;
+  options.tolerance = 1e-15;
+  must_train(&options, 2, &outcome);
+  check_stepped(&rows, outcome.w[0], serial);
+}
+
 static void test_a_server_that_is_killed_has_a_replica(void **state) {
   (void)state;
   check_served(&logistic, 0);
   check_served(&logistic, 4);
   check_served(&hinge, 0);
+  check_served_steps();
 }
 
 int main(int count, char **words) {
@@ -307,6 +350,7 @@ int main(int count, char **words) {
       cmocka_unit_test(test_a_worker_that_is_killed_with_steps_under_way),
       cmocka_unit_test(test_the_multipliers_of_a_killed_worker_live_on),
       cmocka_unit_test(test_a_worker_that_has_all_rows_of_the_hinge_is_replaced),
+      cmocka_unit_test(test_gradient_steps_are_the_same_whoever_is_killed),
       cmocka_unit_test(test_rows_of_a_killed_worker_are_scaled_alike),
       cmocka_unit_test(test_a_job_that_is_to_stop_hands_out_what_it_has),
       cmocka_unit_test(test_a_worker_that_joins_in_the_middle_takes_its_share),

@@ -68,9 +68,9 @@ struct linear_method_descriptor {
 
   /* The scheduler. `settle_rate` computes the first learning rate from the data if the user gave none.
    * `begin_control` sets the first damping. `hear` decides after each round how to go on, and `left` guesses
-   * how many rounds are left: control.h. `round` takes the place of the usual round: a sweep of all
-   * workers. */
-  bool steps_last; /* servers step at the end of a round: the objective needs another evaluation */
+   * how many rounds are left: control.h. `round` takes the place of the usual round, a sweep of all workers,
+   * and sets penalty and nonzeros of the progress. */
+  bool keeps_best; /* steps may overshoot: the scheduler keeps the best weights and goes back to them */
   double rate;     /* the default learning rate */
   double (*settle_rate)(const struct linear_spec *spec, uint64_t rows, double squares);
   void (*begin_control)(struct linear_control *control, const struct pawl_linear_options *options, double crowd);

@@ -60,6 +60,12 @@ static void test_a_path_of_the_dual_method(void **state) {
   }
 }
 
+static size_t count_nonzeros(const double *weights) {
+  size_t count = 0;
+  for (size_t j = 1; j <= rows.features; j++) count += weights[j] != 0;
+  return count;
+}
+
 static void test_subgradients_come_within_a_hundredth(void **state) {
   (void)state;
   static const enum pawl_linear_loss losses[] = {PAWL_LINEAR_LOGISTIC, PAWL_LINEAR_SQUARED_HINGE};
@@ -72,6 +78,25 @@ static void test_subgradients_come_within_a_hundredth(void **state) {
     must_train(&options, 3, &outcome);
     assert_string_equal(outcome.last.why, "converged");
     check_model(&problem, &outcome, 0, best, 1e-2);
+  }
+}
+
+/* The servers take each step, with a row function. */
+static void test_gradient_steps_are_those_of_a_serial_program(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 3, .l2 = 2, .bias = true};
+  enum { STEPS = 7 };
+  take_steps(&problem, 0.004, STEPS, w);
+  for (uint32_t workers = 1; workers <= 3; workers += 2) {
+    begin_options(&options, &problem, &point, &path, &outcome);
+    options.method = PAWL_LINEAR_METHOD_SUBGRADIENT;
+    options.rate = 0.004;
+    options.rounds = STEPS;
+    options.tolerance = 1e-15;
+    must_train(&options, workers, &outcome);
+    check_stepped(&rows, outcome.w[0], w);
+    assert_int_equal(outcome.results[0].nonzeros, count_nonzeros(w));
+    check_model(&problem, &outcome, 0, objective_of(&problem, w), 1e-9);
   }
 }
 
@@ -258,6 +283,7 @@ int main(void) {
       cmocka_unit_test(test_the_hinge_with_a_bias_weights_and_delay),
       cmocka_unit_test(test_a_path_of_the_dual_method),
       cmocka_unit_test(test_subgradients_come_within_a_hundredth),
+      cmocka_unit_test(test_gradient_steps_are_those_of_a_serial_program),
       cmocka_unit_test(test_a_rate_that_is_too_high_is_lowered),
       cmocka_unit_test(test_sgd_comes_near),
       cmocka_unit_test(test_adagrad_comes_near),

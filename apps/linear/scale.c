@@ -27,20 +27,6 @@ static struct linear_spread look_at(const struct linear_share *share, size_t fea
   return spread;
 }
 
-static pawl_status push(struct linear_worker *worker, const struct linear_order *order, enum linear_vector which,
-                        const double *values) {
-  char name[PAWL_NAME_MAX + 1];
-  struct pawl_vector *vector;
-  struct pawl_task *task = NULL;
-  linear_vector_name(&worker->spec, order, which, name);
-  pawl_status status = pawl_vector_open(worker->session, name, LINEAR_TIMEOUT, &vector);
-  if (status) return status;
-  status = pawl_vector_push(vector, pawl_at_keys(worker->share.keys, worker->share.features), values, &task);
-  if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
-  pawl_vector_close(vector);
-  return status;
-}
-
 pawl_status linear_scale_measure(struct linear_worker *worker, const struct linear_order *order) {
   const struct linear_share *share = &worker->share;
   if (share->features == 0) return PAWL_OK;
@@ -52,8 +38,8 @@ pawl_status linear_scale_measure(struct linear_worker *worker, const struct line
     sums[2 * j] = spread.sum;
     sums[2 * j + 1] = spread.squares;
   }
-  if (!status) status = push(worker, order, LINEAR_MOST, most);
-  if (!status) status = push(worker, order, LINEAR_SUMS, sums);
+  if (!status) status = linear_push(worker, order, LINEAR_MOST, most);
+  if (!status) status = linear_push(worker, order, LINEAR_SUMS, sums);
   apps_free(most);
   apps_free(sums);
   return status;

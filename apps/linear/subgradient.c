@@ -1,11 +1,11 @@
-/* Distributed subgradient descent: OSDI'14 Algorithm 1.
+/* Distributed subgradient descent, OSDI'14 Algorithm 1: the worker's side.
  *
- * In each round every worker pulls the weights of its features, computes the gradient of its rows' losses,
- * and pushes it. The servers add the parts up and take one step, w <- prox(w - rate * g). The proximal
- * operator applies the penalty (`prox_elastic`). This is the subgradient step of the paper, except that
- * weights reach zero exactly. It is the simplest of the methods, and the best to read first. */
+ * In each round the servers take one step, w <- prox(w - rate * g), along the gradient of the round before
+ * (train/gradient.c). Then every worker pulls the new weights of its features, computes the loss of its rows
+ * and its gradient, and pushes the gradient. The servers add the parts up. The proximal operator applies the
+ * penalty. This is the subgradient step of the paper, except that weights reach zero exactly. It is the
+ * simplest of the methods, and the best to read first. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <pawl/matrix.h>
@@ -46,23 +46,10 @@ static pawl_status open_share(const struct linear_share *share, struct pawl_matr
   return pawl_matrix_create(&data, 1, matrix_out);
 }
 
-static pawl_status push(struct linear_worker *worker, double *gradient, double *bias_gradient) {
-  const struct linear_share *share = &worker->share;
-  struct pawl_group *group = pawl_worker_group(worker->worker);
-  struct pawl_task *task = NULL, *bias_task = NULL;
-  struct pawl_where where = pawl_at_keys(share->keys, share->features);
-  pawl_status status = pawl_group_push(group, worker->weights, where, gradient, &task);
-  if (!status && worker->bias)
-    status = pawl_group_push(group, worker->bias, pawl_at_range(0, 1), bias_gradient, &bias_task);
-  if (!status) status = pawl_group_clock(group, NULL);
-  pawl_status ended = pawl_task_finish(task, PAWL_FOREVER), bias_ended = pawl_task_finish(bias_task, PAWL_FOREVER);
-  return status ? status : ended ? ended : bias_ended;
-}
-
 static pawl_status sweep(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply) {
   const struct linear_share *share = &worker->share;
   int64_t begun = apps_now();
-  double bias = 0, bias_gradient = 0;
+  double bias = 0;
   double *w = apps_alloc_zero(share->features + 1, sizeof *w), *z = apps_alloc_zero(share->rows + 1, sizeof *z);
   double *gradient = apps_alloc_zero(share->features + 1, sizeof *gradient);
   struct pawl_range all = pawl_range_of(0, share->features);
@@ -72,12 +59,12 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   int64_t pulled = apps_now(), computed = pulled;
   if (!status) status = pawl_matrix_transposed_times(matrix, all, w, 1, z); /* X w */
   if (!status) {
-    bias_gradient = slopes(worker, order, bias, z, reply);
-    status = pawl_matrix_times(matrix, all, z, 1, gradient); /* X^T z */
+    reply->slopes[0] = slopes(worker, order, bias, z, reply); /* the gradient of the bias */
+    status = pawl_matrix_times(matrix, all, z, 1, gradient);  /* X^T z */
   }
   if (!status) {
     computed = apps_now();
-    status = push(worker, gradient, &bias_gradient);
+    status = linear_push(worker, order, LINEAR_SLOPES, gradient);
   }
   reply->rows = share->rows;
   reply->looked_at = share->features;
@@ -92,12 +79,6 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
 
 /* --- the method ----------------------------------------------------------------------------------------- */
 
-static void rule(const struct linear_spec *spec, const struct linear_order *order, double l1, double l2,
-                 struct pawl_vector_options *options) {
-  (void)spec;
-  snprintf(options->rule, sizeof options->rule, "prox_elastic rate=%.17g l1=%.17g l2=%.17g", order->rate, l1, l2);
-}
-
 /* The best rate is one over the highest curvature of any direction. This uses the sum of the curvatures of
  * all directions, which is several times as high. */
 static double settle_rate(const struct linear_spec *spec, uint64_t rows, double squares) {
@@ -108,11 +89,11 @@ const struct linear_method_descriptor linear_subgradient = {
     .name = "subgradient",
     .number = PAWL_LINEAR_METHOD_SUBGRADIENT,
     .losses = LINEAR_ALL_LOSSES,
-    .rule = rule,
     .begin = begin,
     .sweep = sweep,
     .end = end,
-    .steps_last = true,
+    .keeps_best = true,
     .settle_rate = settle_rate,
     .hear = linear_control_hear_gradient,
+    .round = linear_gradient_round,
 };

@@ -1,4 +1,4 @@
-/* Names and options of the vectors of linear jobs, and pulling weights: see inside.h. */
+/* Names and options of the vectors of linear jobs; pulling weights, and pushing rows: see inside.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,14 +8,16 @@
 
 void linear_vector_name(const struct linear_spec *spec, const struct linear_order *order, enum linear_vector which,
                         char name[PAWL_NAME_MAX + 1]) {
-  static const char letters[] = {[LINEAR_WEIGHTS] = 'w',  [LINEAR_BIAS] = 'b',    [LINEAR_ALPHA] = 'a',
-                                 [LINEAR_GRADIENT] = 'g', [LINEAR_HESSIAN] = 'h', [LINEAR_STEP] = 's',
-                                 [LINEAR_MOST] = 'm',     [LINEAR_SUMS] = 'q',    [LINEAR_SCALES] = 'x'};
+  static const char letters[] = {
+      [LINEAR_WEIGHTS] = 'w', [LINEAR_BIAS] = 'b',  [LINEAR_ALPHA] = 'a', [LINEAR_GRADIENT] = 'g',
+      [LINEAR_HESSIAN] = 'h', [LINEAR_STEP] = 's',  [LINEAR_MOST] = 'm',  [LINEAR_SUMS] = 'q',
+      [LINEAR_SCALES] = 'x',  [LINEAR_SLOPES] = 'd'};
   if (which == LINEAR_WEIGHTS || which == LINEAR_BIAS)
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu.%u", spec->job, letters[which], order->point, order->generation);
   else if (which == LINEAR_SCALES)
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c", spec->job, letters[which]);
-  else if (which == LINEAR_GRADIENT || which == LINEAR_HESSIAN || which == LINEAR_MOST || which == LINEAR_SUMS)
+  else if (which == LINEAR_GRADIENT || which == LINEAR_HESSIAN || which == LINEAR_MOST || which == LINEAR_SUMS ||
+           which == LINEAR_SLOPES)
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu.%" PRIu64, spec->job, letters[which], order->point, order->serial);
   else /* the same in all generations */
     snprintf(name, PAWL_NAME_MAX + 1, "%s/%c%zu", spec->job, letters[which], order->point);
@@ -80,5 +82,20 @@ pawl_status linear_pull_weights(struct linear_worker *worker, const uint64_t *ke
   pawl_status status = count ? pull_first(worker->weights, pawl_at_keys(keys, count), count, weights) : PAWL_OK;
   *bias = 0;
   if (!status && worker->bias) status = pull_first(worker->bias, pawl_at_range(0, 1), 1, bias);
+  return status;
+}
+
+pawl_status linear_push(struct linear_worker *worker, const struct linear_order *order, enum linear_vector which,
+                        const double *rows) {
+  char name[PAWL_NAME_MAX + 1];
+  struct pawl_vector *vector;
+  struct pawl_task *task = NULL;
+  if (worker->share.features == 0) return PAWL_OK;
+  linear_vector_name(&worker->spec, order, which, name);
+  pawl_status status = pawl_vector_open(worker->session, name, LINEAR_TIMEOUT, &vector);
+  if (status) return status;
+  status = pawl_vector_push(vector, pawl_at_keys(worker->share.keys, worker->share.features), rows, &task);
+  if (!status) status = pawl_task_finish(task, PAWL_FOREVER);
+  pawl_vector_close(vector);
   return status;
 }

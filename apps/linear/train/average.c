@@ -68,8 +68,6 @@ static void begin_pass(struct linear_run *run) {
 }
 
 pawl_status linear_average_round(struct linear_run *run, struct linear_reply *sum_out, struct linear_outcome *outcome) {
-  double penalty = 0;
-  uint64_t nonzeros;
   bool is_whole = false;
   if (run->control.rounds == 0) run->order.iteration = 0; /* of this point */
   pawl_status status = meet_if_due(run);
@@ -82,10 +80,10 @@ pawl_status linear_average_round(struct linear_run *run, struct linear_reply *su
                      (unsigned long long)(sum_out->steps + 1));
   run->order.iteration += run->order.steps;
   status = linear_average_collect(run);
-  if (!status) status = linear_read_penalty(run, &penalty, &nonzeros);
+  if (!status) status = linear_read_penalty(run, &run->progress.penalty, &run->progress.nonzeros);
   if (status) return status;
   outcome->is_whole = is_whole;
-  if (is_whole) outcome->objective = sum_out->loss + penalty;
+  if (is_whole) outcome->objective = sum_out->loss + run->progress.penalty;
   return PAWL_OK;
 }
 

@@ -1,5 +1,5 @@
 /* The scheduler of a linear job: declarations that the files of train/ share. train.c calls describe.c and
- * point.c; these call newton.c, guard.c, model.c, scale.c, state.c and validate.c; all call round.c and
+ * point.c; these call newton.c, gradient.c, guard.c, model.c, scale.c, state.c and validate.c; all call round.c and
  * vectors.c. */
 #ifndef APPS_LINEAR_TRAIN_INSIDE_H
 #define APPS_LINEAR_TRAIN_INSIDE_H
@@ -54,6 +54,10 @@ struct linear_run {
   uint64_t met_moved;             /* `moved` when workers that average last met */
   struct apps_reduce_saved files; /* their newest checkpoint */
   struct linear_newton *newton;   /* NULL before the first Newton step */
+  struct pawl_vector *gradient;   /* on the servers, for the next step: gradient.c; NULL: none */
+  bool has_gradient;              /* it is that of the loss at the weights; otherwise zeros */
+  uint64_t gradient_serial;       /* part of its name */
+  double bias_slope;              /* the derivative by the bias */
   bool has_vectors;
   struct pawl_linear_progress progress;
   char slowest_host[256];
@@ -105,10 +109,8 @@ void linear_delete_vector(struct linear_run *run, const struct linear_order *ord
 /* Deletes vectors that an earlier job of this name has left behind: they would not be zeros. */
 pawl_status linear_delete_leftovers(struct linear_run *run);
 
-/* Creates vectors of a point and a generation as copies of `weights` and `bias`, and deletes those of the
- * order before. */
-pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t generation, struct pawl_vector *weights,
-                                 struct pawl_vector *bias, bool with_alpha);
+/* Creates vectors of a point as copies of those of the order, which it deletes. */
+pawl_status linear_begin_vectors(struct linear_run *run, size_t point);
 
 /* Workers that average: `collect` brings their mean to the scheduler, where it takes the place of the vectors; the rest
  * reads it. average.c. */
@@ -136,6 +138,9 @@ pawl_status linear_measure(struct linear_run *run, struct linear_distance *dista
 
 /* Decides whether the result is as the user wanted, and what to try if it is not. */
 void linear_judge_end(struct linear_run *run);
+
+/* Deletes the gradient on the servers: gradient.c. */
+void linear_gradient_end(struct linear_run *run);
 
 /* Frees the scheduler's state of Newton steps: newton.c. */
 void linear_newton_end(struct linear_run *run);

@@ -368,7 +368,7 @@ static pawl_status newton_round(struct linear_run *run, struct linear_reply *sum
   outcome->objective = newton->objective;
   outcome->gap = newton->gap;
   outcome->left = newton->is_exact ? trust * newton->fall / fabs(newton->objective) : INFINITY;
-  return PAWL_OK;
+  return linear_read_penalty(run, &run->progress.penalty, &run->progress.nonzeros);
 }
 
 /* --- the method ----------------------------------------------------------------------------------------- */

@@ -32,25 +32,24 @@ static void order_sweep(struct linear_run *run) {
   run->order.is_full = run->control.is_full || run->moved != run->seen_moved;
   run->order.slack = run->control.slack;
   run->order.damping = run->control.damping;
-  run->order.rate = run->control.rate;
   run->order.is_first = run->control.rounds == 0 || run->order.round == run->resumed_round;
 }
 
-/* Evaluates the loss once more for methods that step at the end of a round, and for methods that gather,
- * whose steps are complete only then. The bias of the latter is penalised like a weight. */
+/* Evaluates the loss once more for methods that gather, whose steps are complete only at the end of a round.
+ * Their bias is penalised like a weight, and their sums begin with weights of zero. */
 static pawl_status look_again(struct linear_run *run, struct linear_reply *sum, bool *whole, double *extra_out) {
   struct linear_reply evaluated;
-  bool is_whole, gathers = run->spec.method->gathers;
+  bool is_whole;
   double bias = 0;
-  if (!gathers && !run->spec.method->steps_last) return PAWL_OK;
+  if (!run->spec.method->gathers) return PAWL_OK;
   run->order.what = LINEAR_EVALUATE;
   pawl_status status = linear_round(run, &evaluated, &is_whole);
   if (!status && run->bias) status = linear_read_bias(run, &bias);
   if (status) return status;
   *whole = *whole && is_whole;
-  sum->loss_before = gathers ? evaluated.loss_of_nothing : sum->loss; /* sums begin with weights of zero */
+  sum->loss_before = evaluated.loss_of_nothing;
   sum->loss = evaluated.loss;
-  *extra_out = gathers ? run->order.l2 / 2 * bias * bias : 0;
+  *extra_out = run->order.l2 / 2 * bias * bias;
   return PAWL_OK;
 }
 
@@ -58,21 +57,21 @@ static pawl_status look_again(struct linear_run *run, struct linear_reply *sum, 
 static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct linear_outcome *outcome,
                         double *extra) {
   bool is_whole;
-  double before = 0, penalty = 0;
+  double before = 0, *penalty = &run->progress.penalty;
   uint64_t nonzeros;
   order_sweep(run);
   pawl_status status = run->order.is_first ? linear_read_penalty(run, &before, &nonzeros) : PAWL_OK;
   if (!status) status = linear_round(run, sum, &is_whole);
   if (!status) status = look_again(run, sum, &is_whole, extra);
-  if (!status) status = linear_read_penalty(run, &penalty, &nonzeros);
+  if (!status) status = linear_read_penalty(run, penalty, &run->progress.nonzeros);
   if (status) return apps_fail(&run->common, status, "cannot compute the penalty: %s", pawl_error_text());
   if (!is_whole) run->moved++; /* the servers may have applied pushes of a worker that is missing */
   outcome->is_whole = is_whole && run->moved == run->seen_moved;
   outcome->was_full = run->order.is_full;
   outcome->violation = sum->violation;
   outcome->violation_max = sum->violation_max;
-  outcome->dual = sum->dual - penalty - *extra;
-  if (is_whole) outcome->objective = sum->loss + penalty + *extra;
+  outcome->dual = sum->dual - *penalty - *extra;
+  if (is_whole) outcome->objective = sum->loss + *penalty + *extra;
   /* complete only after a pass over streamed data */
   if (is_whole) linear_state_digest(run, &sum->census.digest);
   bool is_resumed = run->order.round == run->resumed_round && run->spec.method->gathers;
@@ -83,7 +82,7 @@ static pawl_status work(struct linear_run *run, struct linear_reply *sum, struct
 static pawl_status sweep(struct linear_run *run) {
   struct linear_reply sum = {0};
   struct linear_outcome outcome = {.objective = NAN, .before = NAN, .gap = NAN};
-  double extra = 0, penalty;
+  double extra = 0;
   int64_t begun = apps_now();
   const struct linear_method_descriptor *method = run->spec.method;
   pawl_status status = method->round ? method->round(run, &sum, &outcome) : work(run, &sum, &outcome, &extra);
@@ -91,12 +90,10 @@ static pawl_status sweep(struct linear_run *run) {
   linear_control_hear(&run->control, &outcome);
   run->seen_moved = run->moved;
   run->is_best = false; /* until linear_keep */
-  status = linear_read_penalty(run, &penalty, &run->progress.nonzeros);
   run->progress.objective = outcome.objective - extra;
   run->progress.loss = isfinite(outcome.objective) ? sum.loss : NAN;
-  run->progress.penalty = penalty;
   note_round(run, &sum, (double)(apps_now() - begun + 1) * 1e-9);
-  return status ? status : linear_validate(run);
+  return linear_validate(run);
 }
 
 /* Methods that gather: creates a new generation of weights from the multipliers on the servers. */
@@ -146,8 +143,6 @@ static pawl_status draw_conclusions(struct linear_run *run) {
   pawl_status status = PAWL_OK;
   if (control->keeps) status = linear_keep(run);
   if (!status && control->goes_back) status = linear_go_back(run);
-  if (!status && control->lowers_rate && !control->goes_back)
-    status = linear_begin_vectors(run, run->order.point, run->order.generation + 1, run->weights, run->bias, true);
   if (!status && control->wants_check) {
     status = linear_measure(run, &distance);
     if (!status) linear_control_measured(control, &distance);
@@ -156,10 +151,10 @@ static pawl_status draw_conclusions(struct linear_run *run) {
 }
 
 static pawl_status rounds(struct linear_run *run) {
-  bool gathers = run->spec.method->gathers, streams = run->spec.method->streams;
+  bool gathers = run->spec.method->gathers;
   pawl_status status = gathers ? gather(run) : PAWL_OK;
   run->result.why = NULL;
-  if (!status && !streams && !run->spec.method->round) status = linear_keep(run);
+  if (!status && run->spec.method->keeps_best) status = linear_keep(run);
   while (!status && !run->result.why) {
     if (gathers && run->moved != run->gathered_moved) status = gather(run);
     if (!status) status = sweep(run);
@@ -248,7 +243,6 @@ static pawl_status begin_point(struct linear_run *run, size_t point, bool resume
   run->order.l1 = run->options->points[point].l1;
   run->order.l2 = run->options->points[point].l2;
   run->order.seed = run->options->seed;
-  run->order.rate = run->control.rate;
   run->progress.point = point;
   run->progress.l1 = run->order.l1;
   run->progress.l2 = run->order.l2;
@@ -263,7 +257,7 @@ static pawl_status begin_point(struct linear_run *run, size_t point, bool resume
   run->resumed = 0;
   linear_control_next(&run->control);
   if (point > 0 && run->weights && !run->spec.method->streams && !run->spec.method->gathers)
-    return linear_begin_vectors(run, point, 0, run->weights, run->bias, false);
+    return linear_begin_vectors(run, point);
   if (point > 0) linear_delete_vectors(run, &run->order);
   linear_close_vectors(run);
   run->order.point = point;

@@ -77,7 +77,6 @@ pawl_status linear_scale_settle(struct linear_run *run) {
   while (!is_whole && !status) status = measure_once(run, &is_whole, &squares);
   if (status) return apps_fail(&run->common, status, "cannot scale the features: %s", apps_error_text(status));
   linear_control_settle_rate(&run->control, &run->spec, run->order.rows, squares);
-  run->order.rate = run->control.rate;
   return PAWL_OK;
 }
 

@@ -114,6 +114,7 @@ pawl_status linear_state_save(struct linear_run *run) {
   char path[4096];
   run->saved_ns = apps_now();
   if (run->spec.reduces) return save_files(run);
+  linear_gradient_end(run);               /* workers compute it anew: a checkpoint need not have it */
   mkdir(run->options->checkpoints, 0700); /* saving reports a failure */
   pawl_checkpoint_options_init(&options);
   options.directory = run->options->checkpoints;

@@ -182,6 +182,30 @@ static inline void ascend_all(const struct problem *problem, double w[FEATURES_M
   }
 }
 
+/* Steps of the proximal gradient method from zeros, one after the other. */
+static inline void take_steps(const struct problem *problem, double rate, int steps, double w[FEATURES_MOST + 1]) {
+  size_t features = problem->rows->features;
+  memset(w, 0, (FEATURES_MOST + 1) * sizeof *w);
+  for (int step = 0; step < steps; step++) {
+    double g[FEATURES_MOST + 1] = {0};
+    for (size_t i = 0; i < problem->rows->count; i++) {
+      double z = 0, slope;
+      for (size_t j = 0; j <= features; j++) z += x_of(problem, i, j) * w[j];
+      slope = c_of(problem, i) * linear_loss_slope(problem->loss, y_of(problem, i), z);
+      for (size_t j = 0; j <= features; j++) g[j] += slope * x_of(problem, i, j);
+    }
+    for (size_t j = 0; j <= features; j++) {
+      double to = w[j] - rate * g[j], least = j ? rate * problem->l1 : 0, divisor = j ? 1 + rate * problem->l2 : 1;
+      w[j] = (to > least ? to - least : to < -least ? to + least : 0) / divisor;
+    }
+  }
+}
+
+static inline void check_stepped(const struct rows *rows, const double *is, const double *wanted) {
+  for (size_t j = 0; j <= rows->features; j++)
+    if (!(fabs(is[j] - wanted[j]) <= 1e-9)) fail_msg("weight %zu is %.12g instead of %.12g", j, is[j], wanted[j]);
+}
+
 /* Problems that were solved. A test trains often, but on few problems. */
 enum { SOLVED_MOST = 8 };
 

@@ -43,7 +43,9 @@ pawl_status linear_make_vectors(struct linear_run *run) {
   return status;
 }
 
+/* The gradient is that of these weights. */
 void linear_close_vectors(struct linear_run *run) {
+  linear_gradient_end(run);
   pawl_vector_close(run->weights);
   pawl_vector_close(run->bias);
   pawl_vector_close(run->alpha);
@@ -78,20 +80,18 @@ pawl_status linear_delete_leftovers(struct linear_run *run) {
   return status;
 }
 
-pawl_status linear_begin_vectors(struct linear_run *run, size_t point, uint32_t generation, struct pawl_vector *weights,
-                                 struct pawl_vector *bias, bool with_alpha) {
+pawl_status linear_begin_vectors(struct linear_run *run, size_t point) {
   struct linear_order before = run->order;
-  struct pawl_vector *was[] = {run->weights, run->bias, run->alpha};
-  const struct pawl_range all = PAWL_ALL;
-  run->weights = run->bias = run->alpha = NULL;
+  struct pawl_vector *weights = run->weights, *bias = run->bias;
+  run->weights = run->bias = NULL;
   run->order.point = point;
-  run->order.generation = generation;
+  run->order.generation = 0;
   pawl_status status = linear_make_vectors(run);
-  if (!status) status = pawl_vector_copy(run->weights, weights, all, NULL);
-  if (!status && bias) status = pawl_vector_copy(run->bias, bias, all, NULL);
-  if (!status && was[2] && with_alpha) status = pawl_vector_copy(run->alpha, was[2], all, NULL);
+  if (!status) status = pawl_vector_copy(run->weights, weights, PAWL_ALL, NULL);
+  if (!status && bias) status = pawl_vector_copy(run->bias, bias, PAWL_ALL, NULL);
   if (!status) status = pawl_session_flush(run->common.session, PAWL_FOREVER);
-  for (size_t i = 0; i < sizeof was / sizeof *was; i++) pawl_vector_close(was[i]);
+  pawl_vector_close(weights);
+  pawl_vector_close(bias);
   if (!status) linear_delete_vectors(run, &before);
   return status;
 }
