@@ -120,7 +120,7 @@ static bool is_behind(const struct pwi_handler_link *link, const struct pwi_requ
   return request->terms.kind == PWI_REQUEST_COLLECT && pwi_membership_is_live(numbers->membership, other);
 }
 
-static bool is_shown(struct pwi_handler_link *link, struct pwi_sender sender) {
+bool pwi_handler_is_shown(struct pwi_handler_link *link, struct pwi_sender sender) {
   const struct pwi_handler_numbers *numbers = link->handler->config.numbers;
   uint64_t verifier = numbers->node | (numbers->is_sender ? PWI_VERIFIER_IS_SENDER : 0);
   return pwi_shown_is(&link->shown, numbers->membership, numbers->cluster, verifier, sender.id);
@@ -131,7 +131,7 @@ static bool is_shown(struct pwi_handler_link *link, struct pwi_sender sender) {
 static bool is_impostor(struct pwi_handler_link *link, const struct pwi_request *request) {
   const struct pwi_handler_numbers *numbers = link->handler->config.numbers;
   if (!pwi_request_is_numbered(request->terms.kind) || link->shown.bound == request->sender.id) return false;
-  return pwi_membership_is_live(numbers->membership, request->sender) && !is_shown(link, request->sender);
+  return pwi_membership_is_live(numbers->membership, request->sender) && !pwi_handler_is_shown(link, request->sender);
 }
 
 /* A COLLECT about a retired sender is answered only to a client that proves the same key. */
@@ -143,7 +143,7 @@ static bool may_collect(struct pwi_handler_link *link, const struct pwi_request 
   *outcome = (struct pwi_outcome){.code = PWI_CODE_NOT_HERE}; /* one side may lack the newest membership */
   if (!sender || sender->retired) return false;
   *outcome = (struct pwi_outcome){.code = PWI_CODE_UNPROVEN};
-  if (!is_shown(link, request->sender)) return false;
+  if (!pwi_handler_is_shown(link, request->sender)) return false;
   *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = PAWL_FORBIDDEN};
   return !other || memcmp(sender->key, other->key, sizeof sender->key) == 0;
 }
@@ -584,7 +584,7 @@ static void take_proof(struct pwi_handler_link *link, const struct pwi_sections 
   if (!section || section->length != sizeof scratch || link->inbox.is_dropped) return;
   pwi_shown_take(&link->shown, link->inbox.head.sender,
                  pwi_inbox_at(&link->inbox, section->offset, sizeof scratch, scratch), sizeof scratch);
-  (void)is_shown(link, (struct pwi_sender){link->inbox.head.sender});
+  (void)pwi_handler_is_shown(link, (struct pwi_sender){link->inbox.head.sender});
 }
 
 /* If the body was not buffered for lack of memory, the request is refused, or fails, by its terms alone. */

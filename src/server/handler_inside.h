@@ -168,6 +168,9 @@ void pwi_handler_close_buffer(struct pwi_handler_link *link, struct pwi_handler_
 void pwi_handler_close_buffers(struct pwi_handler_link *link); /* closes their regions */
 void pwi_handler_free_buffers(struct pwi_handler_link *link);  /* frees the structs; the net may be gone */
 
+/* server/handler.c: the link is proved to be that of this sender. */
+bool pwi_handler_is_shown(struct pwi_handler_link *link, struct pwi_sender sender);
+
 /* server/handler_relayed.c. Serves a push with contributors; `chain` is NULL if no claim is served here. Answers it,
  * unless it waits for its group. PAWL_CORRUPT: malformed. */
 PAWL_MUST_USE pawl_status pwi_handler_relayed(struct pwi_handler_link *link, const struct pwi_sections *sections,

@@ -122,10 +122,11 @@ pawl_status pwi_handler_relayed(struct pwi_handler_link *link, const struct pwi_
 
 pawl_status pwi_handler_relayed_pull(struct pwi_handler_link *link, const struct pwi_sections *sections,
                                      const struct pwi_request *request, const struct pwi_entry *entry, bool *may_out) {
-  struct pwi_outcome outcome = {.code = PWI_CODE_DIRECT};
+  bool is_shown = pwi_handler_is_shown(link, request->sender); /* of a push it was checked: that has a number */
+  struct pwi_outcome outcome = {.code = is_shown ? PWI_CODE_DIRECT : PWI_CODE_UNPROVEN};
   struct pwi_contributor *takers = NULL;
   size_t count = 0;
-  pawl_status status = read_contributors(link, sections, request, &takers, &count);
+  pawl_status status = is_shown ? read_contributors(link, sections, request, &takers, &count) : PAWL_OK;
   if (status) return status;
   *may_out = takers && may_all(link, entry, takers, count, pwi_rights_may_read, &outcome);
   if (*may_out)

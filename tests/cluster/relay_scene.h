@@ -28,6 +28,7 @@ static struct {
 } scene;
 
 static const char *restricted; /* a node whose new links have rights for the space ads only; NULL: none */
+static uint64_t member_rate;   /* quota of the new links of members, in bytes a second; 0: none */
 
 /* A node whose name begins with "ads" has a key for the space ads only. */
 static inline struct pwi_rights limited(void *context, const char *identity) {
@@ -35,6 +36,7 @@ static inline struct pwi_rights limited(void *context, const char *identity) {
   (void)context;
   if (strncmp(identity, "ads", 3) == 0 || (restricted && strcmp(identity, restricted) == 0))
     strcpy(rights.space, "ads");
+  if (strncmp(identity, "member", 6) == 0) rights.rate = member_rate;
   return rights;
 }
 
