@@ -7,7 +7,9 @@
  * A member is loyal if it has been in the group from the beginning and was never declared dead. The answer to tick t
  * shows all pushes of loyal members up to tick t. While all members are loyal, each tick is one step: all columns of
  * every row are equal. Members that were declared dead, and those that were killed and joined again, contribute late;
- * each of their acknowledged pushes counts once all the same. */
+ * each of their acknowledged pushes counts once all the same. If a member is lost before the group is complete, what it
+ * pushed is applied at once with the pushes that wait beside it (shard/aggregate.c): some arcs then lack the pushes of
+ * members that join later. */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +33,7 @@ struct sum_push {
   struct pwi_task task;
   struct summer *member;
   bool is_busy, pulls;
+  bool is_early; /* the group was not complete when it was called */
   uint64_t tick;
   int64_t coefficients[SUM_KEYS * MEMBERS_MAX], in[SUM_KEYS * MEMBERS_MAX], out[SUM_KEYS * STORED];
 };
@@ -43,6 +46,7 @@ struct summer {
   struct pwi_task enter;
   struct pwi_flow *group, *rows;
   bool is_in, is_over;
+  bool has_entered;             /* in any of its lives */
   int64_t called, acknowledged; /* ticks; the last one that it called is `called` */
   struct sum_push pushes[AHEAD];
 };
@@ -69,14 +73,28 @@ static bool is_loyal(const struct summer *member) {
   return member->is_in && pwi_workload_is_loyal(&member->sums->workload, &member->client);
 }
 
-static void check_row(const struct summer *member, uint64_t tick, const int64_t *row) {
+static bool is_complete(const struct summer *member) {
+  const struct pwi_membership *membership = &pwi_campaign_ledger(member->sums->workload.campaign)->membership;
+  const struct pwi_membership_group *group = pwi_membership_group(membership, pwi_flow_entry(member->group)->id);
+  return group && group->complete;
+}
+
+/* A member was lost, perhaps before the group was complete. */
+static bool was_any_lost(const struct sums *sums) {
+  for (uint32_t m = 0; m < sums->count; m++)
+    if (sums->members[m].has_entered && !pwi_workload_is_loyal(&sums->workload, &sums->members[m].client)) return true;
+  return false;
+}
+
+static void check_row(const struct summer *member, const struct sum_push *push, const int64_t *row) {
   const struct sums *sums = member->sums;
-  bool are_loyal = true;
+  uint64_t tick = push->tick;
+  bool are_loyal = true, may_lack = push->is_early && was_any_lost(sums);
   for (uint32_t m = 0; m < sums->count; m++) {
     const struct summer *other = &sums->members[m];
     bool is_in = is_loyal(other);
     are_loyal &= is_in;
-    if (is_in && is_loyal(member) && row[m] < (int64_t)tick)
+    if (is_in && is_loyal(member) && row[m] < (int64_t)tick && !may_lack)
       broken(member, "a sum lacks the push of a live member", tick, row[m], (int64_t)tick);
     if (row[m] > other->called) broken(member, "a push is in a sum twice", tick, row[m], other->called);
   }
@@ -108,7 +126,7 @@ static void summed(struct pwi_task *task) {
   member->acknowledged++;
   figures->group_pushes++;
   figures->group_pulls += push->pulls;
-  for (size_t i = 0; push->pulls && i < SUM_KEYS; i++) check_row(member, push->tick, &push->out[i * STORED]);
+  for (size_t i = 0; push->pulls && i < SUM_KEYS; i++) check_row(member, push, &push->out[i * STORED]);
   if (!end_if_done(member))
     pwi_cluster_timer(&member->client,
                       (int64_t)pwi_random_below(member->client.random, has_relays(member) ? 60 * MS : 150 * MS), 0);
@@ -137,6 +155,7 @@ static void call_tick(struct summer *member, struct sum_push *push) {
   struct pwi_random *random = member->client.random;
   *push = (struct sum_push){.member = member, .is_busy = true, .task.finished = summed};
   push->tick = (uint64_t)++member->called;
+  push->is_early = !is_complete(member);
   push->pulls = pwi_random_chance(random, 0.5);
   for (size_t i = 0; i < SUM_KEYS; i++) push->in[i * MEMBERS_MAX + member->index] = 1;
   struct pwi_where where = {
@@ -170,7 +189,7 @@ static void entered(struct pwi_task *task) {
     broken(member, "a member cannot enter", 0, (int64_t)task->status, 0);
     return;
   }
-  member->is_in = true;
+  member->is_in = member->has_entered = true;
   if (!end_if_done(member)) member_timer(member, 0);
 }
 

@@ -150,9 +150,18 @@ static void test_seeds_that_failed_once(void **state) {
       166,          /* a checkpoint had results of row functions, which its readers took for damage */
       78490, 79151, /* the first member of a group ended before the second joined: the group was never complete */
   };
+  static const uint64_t relay_seeds[] = {
+      9028, /* a member was lost before the group was complete: two steps, and another member was in one of them */
+  };
   for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
     struct pwi_campaign_config config;
     pwi_campaign_draw(seeds[i], -1, &config);
+    run(&config);
+  }
+  for (size_t i = 0; i < sizeof relay_seeds / sizeof *relay_seeds; i++) {
+    struct pwi_campaign_config config;
+    pwi_campaign_draw(relay_seeds[i], -1, &config);
+    pwi_campaign_set_relays(&config);
     run(&config);
   }
 }
