@@ -314,6 +314,7 @@ uint32_t pawl_group_size(const struct pawl_group *);
 uint32_t pawl_group_rank(const struct pawl_group *);
 pawl_status pawl_group_clock_after(struct pawl_group *, struct pawl_task *const *, size_t, struct pawl_task **);
 pawl_status pawl_group_push(struct pawl_group *, struct pawl_vector *, struct pawl_where, const void *, struct pawl_task **);
+pawl_status pawl_group_pull(struct pawl_group *, struct pawl_vector *, struct pawl_where, uint64_t, void *, struct pawl_task **);
 pawl_status pawl_group_await(struct pawl_group *, uint64_t, int64_t);
 
 pawl_status pawl_peers_join(struct pawl_session *, const char *, uint32_t, int64_t, struct pawl_peers **);

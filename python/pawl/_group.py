@@ -57,7 +57,7 @@ class Group(Owned):
     def wait(self, tick, timeout=None):
         """Waits until every member has reached a tick. This is pawl_group_await; `await` is a keyword of
         Python."""
-        if not isinstance(tick, int) or not 0 <= tick < 2**64:
+        if not _is_count(tick):
             raise invalid("wait for %s: %r is not a tick", self.name, tick)
         patience = Patience(timeout, 0.25)
         while True:
@@ -85,11 +85,29 @@ class Group(Owned):
         """Pushes values that are summed over all members of this tick. The servers apply the sum once. Every
         member must push once in each tick, all with the same range or all without one. The keys may differ,
         and may be none. The push finishes when the sum is applied."""
-        if not isinstance(vector, Vector) or vector._gate is not self._gate:
-            raise invalid("push of %s: %r is not a vector of this session", self.name, vector)
-        call = _Call(vector, "push to", keys, range, after)
+        call = self._call("push", vector, "push to", keys, range, after)
         given = call.reads(values, vector.pushed_width)
         return call.start(lib.pawl_group_push, (given,), None, wait, timeout, group=self._handle)
 
+    def pull(self, vector, keys=None, *, range=None, staleness=0, out=None, after=(), wait=True, timeout=None):
+        """Pulls like `Vector.pull`, but the rows may be older: with relays in the cluster, they may be rows that
+        another member has pulled. They have every push that any member made before it finished the tick that lies
+        `staleness` ticks back, if this member has waited for that tick; otherwise they are read anew."""
+        call = self._call("pull", vector, "pull from", keys, range, after)
+        if not _is_count(staleness):
+            raise invalid("pull from %s: staleness %r is not a number of ticks", vector.name, staleness)
+        filled = call.fills(out)
+        return call.start(lib.pawl_group_pull, (filled,), filled, wait, timeout, self._handle, (staleness,))
+
+    def _call(self, verb, vector, what, keys, bounds, after):
+        if not isinstance(vector, Vector) or vector._gate is not self._gate:
+            raise invalid("%s of %s: %r is not a vector of this session", verb, self.name, vector)
+        return _Call(vector, what, keys, bounds, after)
+
     def __repr__(self):
         return "<pawl.Group %s>" % self.name
+
+
+def _is_count(number):
+    """A whole number that the library can take."""
+    return isinstance(number, int) and 0 <= number < 2**64

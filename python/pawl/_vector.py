@@ -196,10 +196,11 @@ class _Call:
     def fills(self, out):
         return _arrays.out(self.what, out, self.vector.dtype, self.count, self.vector.width)
 
-    def start(self, function, arrays, result, wait, timeout, group=None):
+    def start(self, function, arrays, result, wait, timeout, group=None, numbers=()):
+        """Calls the function with the group, the vector, the keys, the numbers and the arrays."""
         nanoseconds(timeout)  # before anything happens
         pointer = ctypes.c_void_p()
-        memory = [array.ctypes.data for array in arrays]
+        memory = [*numbers, *(array.ctypes.data for array in arrays)]
         handles = self.handles if group is None else self.handles + [group]
         leading = [] if group is None else [group.pointer]
         gate = self.vector._gate

@@ -60,6 +60,7 @@ def step(handles, counts):
         lambda: group.clock(wait=False),
         lambda: group.wait(odd(luck), 0.01),
         lambda: group.push(vector, [0, 0, 0], **where, timeout=0.01),
+        lambda: handles.add(handles.tasks, group.pull(vector, **where, staleness=odd(luck), wait=False)),
         lambda: task.wait(0.01),
         lambda: repr(task),
         lambda: task.failures(),
