@@ -93,7 +93,8 @@ void pwi_job_order_write(struct pwi_writer *writer, const struct pwi_job_order *
 static pawl_status check_order(const struct pwi_job_order *order, uint32_t kind, uint32_t version) {
   bool is_pieces = kind == PWI_JOB_ORDER_TAKE || kind == PWI_JOB_ORDER_DROP;
   if (version != VERSION) return PAWL_UNSUPPORTED;
-  if (kind < PWI_JOB_ORDER_BEGIN || kind > PWI_JOB_ORDER_LEAVE) return PAWL_CORRUPT;
+  if (kind < PWI_JOB_ORDER_BEGIN || kind > PWI_JOB_ORDER_YIELD) return PAWL_CORRUPT;
+  if (kind == PWI_JOB_ORDER_YIELD && (order->rank == 0 || order->rank >= order->workers)) return PAWL_CORRUPT;
   return is_pieces && order->size % 16 != 0 ? PAWL_CORRUPT : PAWL_OK;
 }
 

@@ -67,7 +67,7 @@ PAWL_MUST_USE pawl_status pwi_job_welcome_read(const void *bytes, size_t size, s
 struct pwi_job_order {
   uint64_t number; /* of the worker */
   enum pwi_job_order_kind kind;
-  uint32_t rank, workers;
+  uint32_t rank, workers; /* YIELD: rank is below workers, and not 0 */
   uint64_t tick;
   /* BEGIN: the job's specification; WORK: the round's; TAKE and DROP: ranges (pwi_job_ranges_write) */
   const void *bytes;
@@ -81,6 +81,7 @@ void pwi_job_ranges_write(struct pwi_writer *writer, const struct pawl_range *ra
 /* Decodes `count` ranges, which is size / 16. */
 void pwi_job_ranges_read(const void *bytes, size_t count, struct pawl_range *ranges_out);
 
+/* The report of an answer to YIELD is ranges. */
 struct pwi_job_answer {
   pawl_status status; /* result of the worker's callback */
   int64_t took_ns;

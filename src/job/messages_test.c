@@ -115,6 +115,23 @@ static void test_ranges_keep_their_ends(void **state) {
   pwi_writer_fini(&writer);
 }
 
+/* A worker divides by the number of workers, and keeps a part itself. */
+static void test_an_order_to_yield_names_some_newcomers_and_others(void **state) {
+  (void)state;
+  static const struct {
+    uint32_t newcomers, workers;
+    pawl_status status;
+  } cases[] = {{1, 2, PAWL_OK}, {3, 7, PAWL_OK}, {0, 2, PAWL_CORRUPT}, {2, 2, PAWL_CORRUPT}, {0, 0, PAWL_CORRUPT}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    struct pwi_writer writer = {0};
+    struct pwi_job_order order = {
+        .number = 1, .kind = PWI_JOB_ORDER_YIELD, .rank = cases[i].newcomers, .workers = cases[i].workers};
+    pwi_job_order_write(&writer, &order);
+    assert_int_equal(read_order(writer.data, writer.size), cases[i].status);
+    pwi_writer_fini(&writer);
+  }
+}
+
 /* Truncated and damaged messages neither crash the decoder nor make it read beyond the end. */
 static void test_damaged_messages_are_refused_or_read(void **state) {
   (void)state;
@@ -148,6 +165,7 @@ int main(void) {
       cmocka_unit_test(test_names_follow_from_the_jobs),
       cmocka_unit_test(test_encoded_messages_decode_to_the_same),
       cmocka_unit_test(test_ranges_keep_their_ends),
+      cmocka_unit_test(test_an_order_to_yield_names_some_newcomers_and_others),
       cmocka_unit_test(test_damaged_messages_are_refused_or_read),
   };
   return cmocka_run_group_tests_name("job.messages", tests, NULL, NULL);

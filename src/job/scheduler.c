@@ -1,4 +1,5 @@
-/* Inputs and outputs of the scheduler. job/settle.c makes the decisions while settling. */
+/* Inputs and outputs of the scheduler. job/settle.c makes the decisions while settling, and job/join.c those
+ * during a round. */
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
@@ -87,6 +88,7 @@ void pwi_scheduler_destroy(struct pwi_scheduler *scheduler) {
     scheduler->events = told->next;
     pwi_free(told);
   }
+  pwi_rangeset_fini(&scheduler->yielded);
   pwi_free(scheduler->members);
   pwi_free(scheduler->shares);
   pwi_free(scheduler->reports);
@@ -143,8 +145,19 @@ void pwi_scheduler_end_round(struct pwi_scheduler *scheduler, pawl_status verdic
   scheduler->is_waiting = false;
 }
 
+/* Pieces that were yielded, or may still be, are part of the round. */
+static bool is_complete(const struct pwi_scheduler *scheduler) {
+  for (size_t i = 0; i < scheduler->report_count; i++)
+    if (scheduler->reports[i].is_open) return false;
+  for (size_t i = 0; i < scheduler->member_count; i++)
+    if (scheduler->members[i]->owes_yield) return false;
+  return pwi_rangeset_is_empty(&scheduler->yielded);
+}
+
 static void look_round(struct pwi_scheduler *scheduler) {
-  if (scheduler->state != PWI_SCHEDULER_WORKING || pwi_scheduler_is_at(scheduler, PWI_JOB_ORDER_WORK)) return;
+  if (scheduler->state != PWI_SCHEDULER_WORKING) return;
+  if (scheduler->options.join_in_round && !is_complete(scheduler)) pwi_scheduler_join_round(scheduler);
+  if (scheduler->state != PWI_SCHEDULER_WORKING || !is_complete(scheduler)) return;
   pwi_scheduler_judge_pace(scheduler);
   pwi_scheduler_end_round(scheduler, PAWL_OK, "%s", "");
 }
@@ -189,9 +202,14 @@ struct pwi_scheduler_report *pwi_scheduler_close(struct pwi_scheduler *scheduler
 
 /* --- losses --------------------------------------------------------------------------------------------- */
 
+static bool has_open_report(const struct pwi_scheduler *scheduler, const struct pwi_job_worker *member) {
+  return scheduler->state == PWI_SCHEDULER_WORKING && member->part == PWI_JOB_PART_REPORTS &&
+         scheduler->reports[member->report].is_open;
+}
+
 static void report(struct pwi_scheduler *scheduler, const struct pwi_job_worker *member,
                    const struct pwi_scheduler_answer *answer) {
-  if (member->order != PWI_JOB_ORDER_WORK || scheduler->state != PWI_SCHEDULER_WORKING) return;
+  if (!has_open_report(scheduler, member)) return;
   struct pwi_scheduler_report *open = &scheduler->reports[member->report];
   open->is_open = false;
   open->status = answer->status;
@@ -220,11 +238,14 @@ void pwi_scheduler_lost(struct pwi_scheduler *scheduler, uint64_t number) {
   bool had_begun = member->has_begun;
   uint32_t before = pwi_scheduler_begun(scheduler);
   report(scheduler, member, &gone);
+  if (member->part == PWI_JOB_PART_ASKED) scheduler->lost_newcomer = name;
   pwi_scheduler_remove(scheduler, member);
   if (!counts) return;
   struct pwi_job_worker ghost = {.name = name};
   pwi_scheduler_tell(scheduler, PAWL_JOB_LOST, &ghost, 0, NULL);
   if (had_begun) mourn(scheduler, before);
+  if (had_begun && scheduler->options.join_in_round && scheduler->state == PWI_SCHEDULER_WORKING)
+    pwi_scheduler_ask_for_more(scheduler); /* once for each loss: it may help in this round */
   if (scheduler->options.on_loss != PAWL_LOSS_STOP || scheduler->is_stopped) return;
   scheduler->is_stopped = true;
   snprintf(scheduler->loss, sizeof scheduler->loss, "the worker with pid %" PRIu64 " on %s, node %" PRIu64 ", was lost",
@@ -237,11 +258,15 @@ static const char *verb(enum pwi_job_order_kind order) {
   return order == PWI_JOB_ORDER_BEGIN ? "begin" : order == PWI_JOB_ORDER_TAKE ? "take its pieces" : "drop pieces";
 }
 
-/* A worker that is not needed may refuse to begin; the others continue. */
+/* A worker that is not needed may refuse to begin; the others continue. So they do if a newcomer refuses its
+ * pieces during a round: it is missing from that round like a worker that was lost. */
 static void refused(struct pwi_scheduler *scheduler, struct pwi_job_worker *member,
                     const struct pwi_scheduler_answer *answer) {
   const char *said = answer->text && *answer->text ? answer->text : pawl_status_text(answer->status);
-  bool is_needed = member->order != PWI_JOB_ORDER_BEGIN || pwi_scheduler_begun(scheduler) < scheduler->wanted;
+  bool is_needed = scheduler->state != PWI_SCHEDULER_WORKING &&
+                   (member->order != PWI_JOB_ORDER_BEGIN || pwi_scheduler_begun(scheduler) < scheduler->wanted);
+  struct pwi_scheduler_answer gone = {.status = PAWL_NODE_GONE, .text = said};
+  report(scheduler, member, &gone);
   struct pwi_worker_name name = member->name;
   enum pwi_job_order_kind order = member->order;
   member->has_begun = false; /* it leaves */
@@ -266,7 +291,7 @@ void pwi_scheduler_answered(struct pwi_scheduler *scheduler, uint64_t number,
   struct pwi_job_worker *member = find(scheduler, number);
   if (!member || member->order == 0) return;
   enum pwi_job_order_kind order = member->order;
-  report(scheduler, member, answer);
+  if (order == PWI_JOB_ORDER_WORK) report(scheduler, member, answer);
   if (answer->tick > scheduler->tick) scheduler->tick = answer->tick;
   if (order == PWI_JOB_ORDER_LEAVE) {
     pwi_scheduler_remove(scheduler, member);
@@ -278,9 +303,27 @@ void pwi_scheduler_answered(struct pwi_scheduler *scheduler, uint64_t number,
   }
   member->order = 0;
   if (order == PWI_JOB_ORDER_DROP) dropped(member);
+  if (order == PWI_JOB_ORDER_TAKE && has_open_report(scheduler, member)) /* a newcomer of this round */
+    pwi_scheduler_order(member, PWI_JOB_ORDER_WORK);
   if (order != PWI_JOB_ORDER_BEGIN) return;
   member->has_begun = true;
   pwi_scheduler_tell(scheduler, PAWL_JOB_JOINED, member, 0, NULL);
+}
+
+pawl_status pwi_scheduler_yielded(struct pwi_scheduler *scheduler, uint64_t number, const struct pawl_range *pieces,
+                                  size_t count) {
+  struct pwi_job_worker *member = find(scheduler, number);
+  if (!member || !member->owes_yield) return PAWL_OK;
+  bool is_working = scheduler->state == PWI_SCHEDULER_WORKING;
+  for (size_t i = 0; i < count; i++) {
+    if (pawl_range_is_empty(pieces[i]) || !pwi_rangeset_contains(&member->share.has, pieces[i])) return PAWL_INVALID;
+    pawl_status status = pwi_rangeset_remove(&member->share.has, pieces[i]);
+    if (!status && is_working) status = pwi_rangeset_add(&scheduler->yielded, pieces[i]);
+    if (status) return status;
+    if (is_working) scheduler->reports[member->report].pieces -= pawl_range_size(pieces[i]);
+  }
+  member->owes_yield = false;
+  return PAWL_OK;
 }
 
 /* --- outputs -------------------------------------------------------------------------------------------- */
@@ -293,6 +336,18 @@ pawl_status pwi_scheduler_resize(struct pwi_scheduler *scheduler, uint32_t least
   scheduler->options = options;
   scheduler->wanted = least;
   return PAWL_OK;
+}
+
+static bool next_yield(struct pwi_scheduler *scheduler, struct pwi_scheduler_order *order_out) {
+  for (size_t i = 0; i < scheduler->member_count; i++) {
+    struct pwi_job_worker *member = scheduler->members[i];
+    if (!member->owes_yield || member->is_yield_handed_out) continue;
+    member->is_yield_handed_out = true;
+    *order_out = (struct pwi_scheduler_order){
+        .kind = PWI_JOB_ORDER_YIELD, .name = member->name, .rank = scheduler->newcomers, .workers = scheduler->sharers};
+    return true;
+  }
+  return false;
 }
 
 bool pwi_scheduler_next_order(struct pwi_scheduler *scheduler, struct pwi_scheduler_order *order_out) {
@@ -312,7 +367,7 @@ bool pwi_scheduler_next_order(struct pwi_scheduler *scheduler, struct pwi_schedu
                                               .tick = scheduler->tick};
     return true;
   }
-  return false;
+  return next_yield(scheduler, order_out);
 }
 
 uint32_t pwi_scheduler_starts(struct pwi_scheduler *scheduler) {

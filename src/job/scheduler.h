@@ -21,6 +21,13 @@
  * A round that ends before it has begun (no worker came, or one refused) may leave orders open; the next
  * round waits for them.
  *
+ * JOINING IN A ROUND (the option join_in_round; job/join.c). A worker that comes during a round is a newcomer:
+ * it is ordered to BEGIN at once, and all workers that are at work are ordered to YIELD pieces. YIELD is the
+ * only order that comes beside another one. A worker that yields pieces has not begun them in this round and
+ * never will, and has dropped them. When all have answered, newcomers TAKE what was yielded, and WORK on it.
+ * So in a round every piece has one worker, whose report counts it. A newcomer for which nothing was yielded
+ * waits for the next round and has no report.
+ *
  * Threads: a scheduler belongs to one thread at a time.
  */
 #ifndef PWI_JOB_SCHEDULER_H
@@ -47,6 +54,7 @@ struct pwi_scheduler_options {
   enum pawl_on_loss on_loss;
   int64_t patience_ns;
   double drop_slowest;
+  bool join_in_round;
 };
 
 /* PAWL_INVALID, PAWL_NO_MEMORY. */
@@ -79,6 +87,11 @@ struct pwi_scheduler_answer {
 void pwi_scheduler_answered(struct pwi_scheduler *scheduler, uint64_t number,
                             const struct pwi_scheduler_answer *answer);
 
+/* A worker has answered its order to YIELD, with pieces that it has dropped. PAWL_INVALID if these were not its
+ * own, PAWL_NO_MEMORY: nothing is certain about its pieces any more, so the caller must report it as lost. */
+PAWL_MUST_USE pawl_status pwi_scheduler_yielded(struct pwi_scheduler *scheduler, uint64_t number,
+                                                const struct pawl_range *pieces, size_t count);
+
 /* Asks for a round. PAWL_INVALID if a round is under way. */
 PAWL_MUST_USE pawl_status pwi_scheduler_want(struct pwi_scheduler *scheduler);
 
@@ -97,6 +110,7 @@ enum pwi_job_order_kind {
   PWI_JOB_ORDER_DROP = 3,
   PWI_JOB_ORDER_WORK = 4,
   PWI_JOB_ORDER_LEAVE = 5,
+  PWI_JOB_ORDER_YIELD = 6,
 };
 
 struct pwi_scheduler_order {
@@ -104,8 +118,10 @@ struct pwi_scheduler_order {
   struct pwi_worker_name name;
   const struct pawl_range *pieces; /* TAKE and DROP: valid until the next input */
   size_t piece_count;
-  uint32_t rank, workers; /* TAKE, DROP, WORK */
-  uint64_t tick;          /* WORK: the highest tick that any worker has reached */
+  /* TAKE, DROP, WORK: its rank, and the number of workers. YIELD: `rank` newcomers and the workers that yield,
+   * together `workers`, are to share what these have not begun */
+  uint32_t rank, workers;
+  uint64_t tick; /* WORK: the highest tick that any worker has reached */
 };
 
 /* The next order that was not handed out yet; false: none. Every order must be answered, or its worker
@@ -156,7 +172,8 @@ enum pwi_scheduler_state pwi_scheduler_state(const struct pwi_scheduler *schedul
  * PAWL_NO_MEMORY: there is no result, and `*text_out` says why. */
 pawl_status pwi_scheduler_verdict(const struct pwi_scheduler *scheduler, const char **text_out);
 
-/* One report per worker, in the order of joining. Valid until the round is closed. */
+/* One report per worker, in the order of joining, newcomers of the round last. Valid until the next call of
+ * pwi_scheduler_advance, or until the round is closed. */
 const struct pwi_scheduler_report *pwi_scheduler_reports(const struct pwi_scheduler *scheduler, size_t *count_out);
 
 /* Closes a round that is over. The caller gets the reports and frees them with pwi_free. */

@@ -8,7 +8,7 @@
 
 #define SECOND INT64_C(1000000000)
 
-static void order(struct pwi_job_worker *member, enum pwi_job_order_kind kind) {
+void pwi_scheduler_order(struct pwi_job_worker *member, enum pwi_job_order_kind kind) {
   member->order = kind;
   member->is_handed_out = false;
 }
@@ -65,8 +65,7 @@ static uint32_t count_come(const struct pwi_scheduler *scheduler) {
   return count;
 }
 
-/* True if there is no room for all waiting workers. */
-static bool let_in(struct pwi_scheduler *scheduler) {
+bool pwi_scheduler_let_in(struct pwi_scheduler *scheduler) {
   uint32_t count = count_come(scheduler);
   bool has_waiting = false;
   for (size_t i = 0; i < scheduler->member_count; i++) {
@@ -74,7 +73,7 @@ static bool let_in(struct pwi_scheduler *scheduler) {
     if (member->has_begun || member->order != 0) continue;
     has_waiting = true;
     if (count >= scheduler->options.most) break;
-    order(member, PWI_JOB_ORDER_BEGIN);
+    pwi_scheduler_order(member, PWI_JOB_ORDER_BEGIN);
     count++;
     has_waiting = false;
   }
@@ -99,7 +98,7 @@ static void let_go_slowest(struct pwi_scheduler *scheduler, bool has_waiting) {
   if (!slowest || (left < scheduler->options.least && !has_waiting)) return;
   if (!has_waiting && scheduler->wanted > left) scheduler->wanted = left;
   slowest->has_begun = false;
-  order(slowest, PWI_JOB_ORDER_LEAVE);
+  pwi_scheduler_order(slowest, PWI_JOB_ORDER_LEAVE);
   pwi_scheduler_tell(scheduler, PAWL_JOB_DROPPED, slowest, 0, NULL);
   for (size_t i = 0; i < scheduler->member_count; i++) scheduler->members[i]->slow_rounds = 0;
 }
@@ -111,15 +110,15 @@ static void let_go_surplus(struct pwi_scheduler *scheduler) {
     struct pwi_job_worker *member = scheduler->members[i];
     if (!member->has_begun) continue;
     member->has_begun = false;
-    order(member, PWI_JOB_ORDER_LEAVE);
+    pwi_scheduler_order(member, PWI_JOB_ORDER_LEAVE);
     count--;
   }
 }
 
 /* --- missing workers ------------------------------------------------------------------------------------ */
 
-static void ask_for_more(struct pwi_scheduler *scheduler, uint32_t have) {
-  uint32_t coming = have + scheduler->asked;
+void pwi_scheduler_ask_for_more(struct pwi_scheduler *scheduler) {
+  uint32_t coming = count_come(scheduler) + scheduler->asked;
   if (coming >= scheduler->wanted) return;
   scheduler->to_start += scheduler->wanted - coming;
   scheduler->asked += scheduler->wanted - coming;
@@ -155,7 +154,7 @@ static bool are_enough(struct pwi_scheduler *scheduler, int64_t now) {
   }
   begin_waiting(scheduler, now);
   if (now >= scheduler->deadline) return go_on_without(scheduler, have);
-  ask_for_more(scheduler, have);
+  pwi_scheduler_ask_for_more(scheduler);
   if (now >= scheduler->tell_at) {
     pwi_scheduler_tell(scheduler, PAWL_JOB_WAITING, NULL, 0, NULL);
     scheduler->tell_at = now + SECOND;
@@ -182,18 +181,17 @@ static bool order_drops(struct pwi_scheduler *scheduler) {
   for (size_t i = 0; i < scheduler->member_count; i++) {
     struct pwi_job_worker *member = scheduler->members[i];
     if (!member->has_begun || pwi_rangeset_is_empty(&member->share.drops)) continue;
-    order(member, PWI_JOB_ORDER_DROP);
+    pwi_scheduler_order(member, PWI_JOB_ORDER_DROP);
     is_any = true;
   }
   return is_any;
 }
 
-/* The worker owns the pieces from now on. PAWL_NO_MEMORY: it has no new order. */
-static pawl_status order_take(struct pwi_scheduler *scheduler, struct pwi_job_worker *member) {
+pawl_status pwi_scheduler_order_take(struct pwi_scheduler *scheduler, struct pwi_job_worker *member) {
   pawl_status status = pwi_rangeset_add_all(&member->share.has, &member->share.takes);
   if (status) return status;
   scheduler->moved += pwi_rangeset_size(&member->share.takes);
-  order(member, PWI_JOB_ORDER_TAKE);
+  pwi_scheduler_order(member, PWI_JOB_ORDER_TAKE);
   return PAWL_OK;
 }
 
@@ -201,7 +199,8 @@ static pawl_status order_takes(struct pwi_scheduler *scheduler) {
   pawl_status status = PAWL_OK;
   for (size_t i = 0; i < scheduler->member_count && !status; i++) {
     struct pwi_job_worker *member = scheduler->members[i];
-    if (member->has_begun && !pwi_rangeset_is_empty(&member->share.takes)) status = order_take(scheduler, member);
+    if (member->has_begun && !pwi_rangeset_is_empty(&member->share.takes))
+      status = pwi_scheduler_order_take(scheduler, member);
   }
   return status;
 }
@@ -220,12 +219,14 @@ static void begin_round(struct pwi_scheduler *scheduler) {
     pwi_scheduler_tell(scheduler, PAWL_JOB_MOVED, NULL, scheduler->moved, NULL);
   for (size_t i = 0; i < scheduler->member_count; i++) {
     struct pwi_job_worker *member = scheduler->members[i];
+    member->part = member->has_begun ? PWI_JOB_PART_REPORTS : PWI_JOB_PART_NONE;
     if (!member->has_begun) continue;
     reports[member->rank] = (struct pwi_scheduler_report){
         .name = member->name, .is_open = true, .pieces = pwi_rangeset_size(&member->share.has)};
     member->report = member->rank;
-    order(member, PWI_JOB_ORDER_WORK);
+    pwi_scheduler_order(member, PWI_JOB_ORDER_WORK);
   }
+  pwi_rangeset_clear(&scheduler->yielded);
   scheduler->moved = 0;
   scheduler->is_founded = true;
   scheduler->reports = reports;
@@ -234,7 +235,7 @@ static void begin_round(struct pwi_scheduler *scheduler) {
 }
 
 void pwi_scheduler_settle(struct pwi_scheduler *scheduler, int64_t now) {
-  bool has_waiting = let_in(scheduler);
+  bool has_waiting = pwi_scheduler_let_in(scheduler);
   if (!are_enough(scheduler, now) || pwi_scheduler_is_at(scheduler, 0)) return;
   let_go_surplus(scheduler);
   let_go_slowest(scheduler, has_waiting);
