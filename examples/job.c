@@ -1,10 +1,12 @@
-/* A job: a scheduler, and workers that are processes, one of which is killed.
+/* A job: a scheduler, and workers that are processes, one of which is killed, and one comes late.
  *
  *   build/examples/job
  *
  * The numbers 0 to 999 are the data, in 20 pieces of 50. Three workers share the pieces, and in each round
  * add up f(x) over their numbers; the scheduler adds up their reports. In the middle of the second round
  * one worker dies. Its pieces go to the other two before the third round, and the sum is complete again.
+ * Another worker is started together with the fourth round, in which pieces take their time. It gets some of
+ * those that the other two have not begun.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +17,7 @@
 
 #include <pawl/pawl.h>
 
-enum { WORKERS = 3, PIECES = 20, EACH = 50 };
+enum { WORKERS = 3, PIECES = 20, EACH = 50, ROUNDS = 4 };
 
 static void must(pawl_status status) {
   if (status == PAWL_OK) return;
@@ -36,8 +38,7 @@ static struct pawl_session *open_session(const char *address) {
 /* --- a worker ------------------------------------------------------------------------------------------- */
 
 struct data {
-  double numbers[PIECES][EACH];
-  bool has[PIECES];
+  double *numbers[PIECES]; /* NULL: another worker has the piece */
 };
 
 /* A program that learns would open a file here, and keep the data of these pieces in memory. */
@@ -46,7 +47,8 @@ static pawl_status take(struct pawl_worker *worker, void *context, const struct 
   (void)worker;
   for (size_t i = 0; i < count; i++)
     for (uint64_t piece = pieces[i].begin; piece < pieces[i].end; piece++) {
-      data->has[piece] = true;
+      data->numbers[piece] = malloc(EACH * sizeof(double));
+      if (!data->numbers[piece]) return PAWL_NO_MEMORY;
       for (int k = 0; k < EACH; k++) data->numbers[piece][k] = (double)(piece * EACH) + k;
     }
   return PAWL_OK;
@@ -56,25 +58,39 @@ static pawl_status drop(struct pawl_worker *worker, void *context, const struct 
   struct data *data = context;
   (void)worker;
   for (size_t i = 0; i < count; i++)
-    for (uint64_t piece = pieces[i].begin; piece < pieces[i].end; piece++) data->has[piece] = false;
+    for (uint64_t piece = pieces[i].begin; piece < pieces[i].end; piece++) {
+      free(data->numbers[piece]);
+      data->numbers[piece] = NULL;
+    }
   return PAWL_OK;
 }
 
-/* The argument is the round's number: f(x) is x to that power. */
+static double sum_of(const double *numbers, int power) {
+  double sum = 0;
+  for (int k = 0; k < EACH; k++) {
+    double term = 1;
+    for (int p = 0; p < power; p++) term *= numbers[k];
+    sum += term;
+  }
+  return sum;
+}
+
+/* The argument is the round's number: f(x) is x to that power. A piece that this worker has not asked for yet
+ * may go to a worker that joins in the round. */
 static pawl_status work(struct pawl_worker *worker, void *context, const void *argument, size_t size) {
   const struct data *data = context;
+  struct pawl_range piece;
+  pawl_status status;
   int power;
   double sum = 0;
   if (size != sizeof power) return PAWL_INVALID; /* bytes from elsewhere must be checked */
   memcpy(&power, argument, size);
   if (power == 2 && pawl_worker_rank(worker) == 1) kill(getpid(), SIGKILL); /* the accident */
-  for (int i = 0; i < PIECES; i++)
-    for (int k = 0; k < EACH && data->has[i]; k++) {
-      double term = 1;
-      for (int p = 0; p < power; p++) term *= data->numbers[i][k];
-      sum += term;
-    }
-  return pawl_worker_report(worker, &sum, sizeof sum);
+  while ((status = pawl_worker_next(worker, 1, &piece)) == PAWL_OK && !pawl_range_is_empty(piece)) {
+    sum += sum_of(data->numbers[piece.begin], power);
+    if (power == ROUNDS) usleep(100000);
+  }
+  return status ? status : pawl_worker_report(worker, &sum, sizeof sum);
 }
 
 static int be_worker(const char *address) {
@@ -105,6 +121,7 @@ static pawl_status start(void *context) {
 static void tell(void *context, const struct pawl_job_event *event) {
   (void)context;
   if (event->what == PAWL_JOB_LOST) printf("a worker was lost, %u are left\n", event->workers);
+  if (event->what == PAWL_JOB_JOINED) printf("a worker joined, %u now\n", event->workers);
   if (event->what == PAWL_JOB_MOVED) printf("%d pieces have another owner\n", (int)event->pieces);
 }
 
@@ -143,10 +160,14 @@ int main(int argc, char **argv) {
   options.pieces = PIECES;
   options.least = WORKERS;
   options.on_loss = PAWL_LOSS_CONTINUE;
+  options.join_in_round = true;
   options.start = start;
   options.tell = tell;
   must(pawl_job_create(session, &options, 10 * PAWL_SECOND, &job));
-  for (int power = 1; power <= 3; power++) do_round(job, power);
+  for (int power = 1; power <= ROUNDS; power++) {
+    if (power == ROUNDS) must(start(NULL));
+    do_round(job, power);
+  }
   pawl_job_end(job); /* the workers return from pawl_worker_run */
   must(pawl_session_close(session, 10 * PAWL_SECOND));
   must(pawl_session_close(cluster, 10 * PAWL_SECOND));

@@ -59,10 +59,7 @@ pawl_status linear_evaluate(struct linear_worker *worker, const struct linear_or
     return PAWL_OK;
   }
   struct evaluation reading = {.worker = worker, .order = order, .reply = reply};
-  pawl_status status = PAWL_OK;
-  for (size_t i = 0; i < worker->piece_count && !status; i++)
-    status = pawl_data_read_all(worker->data, (size_t)worker->pieces[i].begin, (size_t)worker->pieces[i].end,
-                                worker->spec.threads, evaluate_piece, &reading);
+  pawl_status status = linear_read_pieces(worker, evaluate_piece, &reading);
   linear_minibatch_fini(&reading.minibatch);
   return status;
 }

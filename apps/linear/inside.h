@@ -218,6 +218,13 @@ static inline double linear_c(const struct linear_spec *spec, double y) {
   return linear_is_regression(spec->loss) ? 1 : spec->class_weights[y > 0];
 }
 
+/* The number of pieces of a worker, for methods that stream. */
+static inline uint64_t linear_piece_count(const struct linear_worker *worker) {
+  uint64_t count = 0;
+  for (size_t i = 0; i < worker->piece_count; i++) count += pawl_range_size(worker->pieces[i]);
+  return count;
+}
+
 /* Loss and accuracy of this worker's rows with the weights on the servers, for every method. */
 pawl_status linear_evaluate(struct linear_worker *worker, const struct linear_order *order, struct linear_reply *reply);
 
@@ -236,6 +243,12 @@ pawl_status linear_average_file(struct linear_worker *worker, const struct linea
                                 struct linear_reply *reply); /* SAVE, LOAD */
 void linear_average_forget(struct linear_worker *worker);
 void linear_average_fini(struct linear_worker *worker);
+
+/* Methods that stream: reads the pieces of this worker in this round, one batch at a time, which `take` owns:
+ * stream.c. */
+pawl_status linear_read_pieces(struct linear_worker *worker,
+                               pawl_status (*take)(void *context, size_t piece, struct pawl_batch *batch),
+                               void *context);
 
 /* The losses of the rows of a minibatch at its weights, and their gradient: stream.c. */
 void linear_stream_learn(const struct linear_worker *worker, const struct linear_order *order,

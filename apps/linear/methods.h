@@ -58,7 +58,9 @@ struct linear_method_descriptor {
   /* The worker. `begin` is called before the first sweep, and again after a new point was begun or pieces
    * have moved: it reads from the servers and discards what it had. `gather` is called if `gathers`. `end`
    * settles all tasks and frees everything; it may be called twice. All return the first failure. */
-  bool streams; /* reads pieces as it goes, and keeps none */
+  /* reads pieces as it goes (linear_read_pieces), and keeps none. With servers workers may join in the middle of a
+   * round, so it must not clock or meet the others */
+  bool streams;
   /* weights are sums over rows: when pieces move, a new generation of vectors and a round GATHER */
   bool gathers;
   pawl_status (*begin)(struct linear_worker *worker, const struct linear_order *order);

@@ -1,4 +1,4 @@
-/* cost: 25
+/* cost: 30
  *
  * The other methods, against a serial solver: the dual one to the optimum, gradients and streams near it. */
 #include "apps/linear/train/train_test.h"
@@ -175,28 +175,85 @@ static bool stop(void *context) {
   return true;
 }
 
-static void test_a_stream_that_is_interrupted_in_its_first_pass_keeps_what_it_learned(void **state) {
-  (void)state;
-  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1, .bias = true};
-  begin_options(&options, &problem, &point, &path, &outcome);
-  char copy[160], command[600];
-  const char *paths[] = {copy};
+enum { COPIES = 200 };
+
+/* A pass over copies of the rows that takes some seconds, and gives a tick after one. */
+static void begin_long_pass(const struct problem *problem, bool (*stopping)(void *context)) {
+  static char copy[160];
+  static const char *paths[] = {copy};
+  char command[600];
+  begin_options(&options, problem, &point, &path, &outcome);
   snprintf(copy, sizeof copy, "%s/long", folder);
-  snprintf(command, sizeof command, "for i in $(seq 200); do cat %s; done > %s", rows.path,
-           copy); /* for some seconds */
+  snprintf(command, sizeof command, "for i in $(seq %d); do cat %s; done > %s", COPIES, rows.path, copy);
   assert_int_equal(system(command), 0);
   options.paths = paths;
   options.method = PAWL_LINEAR_METHOD_SGD;
   options.minibatch = 1;
   options.rate = 0.05;
   options.reading.piece_bytes = 20000;
-  options.stopping = stop;
-  must_train(&options, 1, &outcome);
-  assert_string_equal(outcome.last.why, "interrupted");
+  options.stopping = stopping;
+}
+
+static void check_learned(const struct problem *problem) {
+  double zeros[FEATURES_MOST + 1] = {0};
   assert_int_equal(outcome.models, 1);
   assert_int_equal(outcome.results[0].nonzeros, rows.features);
-  double zeros[FEATURES_MOST + 1] = {0};
-  assert_true(objective_of(&problem, outcome.w[0]) < 0.9 * objective_of(&problem, zeros));
+  assert_true(objective_of(problem, outcome.w[0]) < 0.9 * objective_of(problem, zeros));
+}
+
+static void test_a_stream_that_is_interrupted_in_its_first_pass_keeps_what_it_learned(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  begin_long_pass(&problem, stop);
+  must_train(&options, 1, &outcome);
+  assert_string_equal(outcome.last.why, "interrupted");
+  check_learned(&problem);
+}
+
+/* A worker that comes in the middle of the only pass, and how many workers that pass had. */
+static struct hand hands[2];
+static bool is_loading;
+static uint32_t workers_of_pass;
+
+/* Called by the ticks of rounds. */
+static bool send_for_another(void *context) {
+  (void)context;
+  bool is_pass = !is_loading && !hands[1].job;
+  is_loading = false;
+  if (!is_pass) return false;
+  hands[1].job = hands[0].job;
+  assert_int_equal(pthread_create(&hands[1].thread, NULL, labour, &hands[1]), 0);
+  return false;
+}
+
+static void watch_pass(void *context, const struct pawl_linear_progress *progress) {
+  count_round(context, progress);
+  is_loading = strcmp(progress->stage, "loading") == 0;
+  if (strcmp(progress->stage, "training") == 0) workers_of_pass = progress->workers;
+}
+
+static void test_a_worker_that_comes_in_the_middle_of_a_pass_helps_with_it(void **state) {
+  (void)state;
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1, .bias = true};
+  begin_long_pass(&problem, send_for_another);
+  options.job = hands[0].job = "joined";
+  options.workers_most = 2;
+  options.progress = watch_pass;
+  assert_int_equal(pthread_create(&hands[0].thread, NULL, labour, &hands[0]), 0);
+  pawl_status status = pawl_linear_train(session, &options, NULL, &outcome.last, outcome.error);
+  if (status) fail_msg("%s: %s\n%s", pawl_status_name(status), outcome.error, outcome.told);
+  assert_non_null(hands[1].job); /* the pass took long enough */
+  for (int i = 0; i < 2; i++) {
+    pthread_join(hands[i].thread, NULL);
+    assert_int_equal(hands[i].outcome, PAWL_OK);
+  }
+  assert_int_equal(workers_of_pass, 2);
+  assert_non_null(strstr(outcome.told, "moved to"));
+  assert_string_equal(outcome.last.why, "streamed");
+  assert_int_equal(outcome.last.rounds, 1);
+  assert_int_equal(outcome.last.rows, COPIES * rows.count);
+  problem.l2 = 0; /* a penalty for all copies is next to nothing for one */
+  check_learned(&problem);
 }
 
 static void test_the_hinge_with_more_workers_than_rows(void **state) {
@@ -291,6 +348,7 @@ int main(void) {
       cmocka_unit_test(test_streams_learn_the_other_losses_too),
       cmocka_unit_test(test_a_third_label_in_the_middle_of_a_stream_ends_it),
       cmocka_unit_test(test_a_stream_that_is_interrupted_in_its_first_pass_keeps_what_it_learned),
+      cmocka_unit_test(test_a_worker_that_comes_in_the_middle_of_a_pass_helps_with_it),
       cmocka_unit_test(test_the_hinge_with_more_workers_than_rows),
       cmocka_unit_test(test_gradients_and_streams_begin_with_the_model_that_they_are_given),
       cmocka_unit_test(test_other_methods_go_on_from_a_checkpoint_too),

@@ -119,6 +119,28 @@ static pawl_status learn_batch(struct linear_worker *worker, const struct linear
   return status;
 }
 
+/* --- pieces --------------------------------------------------------------------------------------------- */
+
+/* So many at a time that the threads read ahead, and so few that some are left for a worker that joins during
+ * the pass, unless workers average: then none does. */
+static uint64_t count_at_once(const struct linear_worker *worker) {
+  uint64_t eighth = linear_piece_count(worker) / 8, threads = worker->spec.threads ? worker->spec.threads : 8;
+  if (worker->spec.reduces) return UINT64_MAX;
+  return eighth > 2 * threads ? eighth : 2 * threads;
+}
+
+pawl_status linear_read_pieces(struct linear_worker *worker,
+                               pawl_status (*take)(void *context, size_t piece, struct pawl_batch *batch),
+                               void *context) {
+  struct pawl_range run;
+  for (;;) {
+    pawl_status status = pawl_worker_next(worker->worker, count_at_once(worker), &run);
+    if (status || pawl_range_is_empty(run)) return status;
+    status = pawl_data_read_all(worker->data, (size_t)run.begin, (size_t)run.end, worker->spec.threads, take, context);
+    if (status) return status;
+  }
+}
+
 /* --- a pass --------------------------------------------------------------------------------------------- */
 
 struct pass {
@@ -139,10 +161,7 @@ static pawl_status sweep(struct linear_worker *worker, const struct linear_order
   struct pass pass = {worker, order, reply};
   struct stream *stream = worker->state;
   int64_t begun = apps_now();
-  pawl_status status = PAWL_OK;
-  for (size_t i = 0; i < worker->piece_count && !status; i++)
-    status = pawl_data_read_all(worker->data, (size_t)worker->pieces[i].begin, (size_t)worker->pieces[i].end,
-                                worker->spec.threads, learn_piece, &pass);
+  pawl_status status = linear_read_pieces(worker, learn_piece, &pass);
   for (uint32_t i = 0; i <= worker->spec.tau; i++) {
     pawl_status ended = settle(&stream->slots[i]);
     if (!status) status = ended;

@@ -134,9 +134,8 @@ static pawl_status describe(struct linear_worker *worker, struct linear_reply *r
     return PAWL_OK;
   }
   if (worker->spec.reduces) return linear_average_load(worker, &reply->census);
-  uint64_t pieces = 0;
+  uint64_t pieces = linear_piece_count(worker);
   struct pawl_batch *batch;
-  for (size_t i = 0; i < worker->piece_count; i++) pieces += pawl_range_size(worker->pieces[i]);
   if (pieces == 0) return PAWL_OK;
   pawl_status status = pawl_data_read(worker->data, (size_t)worker->pieces[0].begin, &batch);
   if (status) return status;

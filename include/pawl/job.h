@@ -14,7 +14,7 @@
  *
  *   worker:      pawl_worker_run(session, "ads", &calls, context, PAWL_FOREVER);
  *
- * JOINING AND LEAVING. Workers that have asked to join are admitted between rounds only. Then the scheduler
+ * JOINING AND LEAVING. Workers that have asked to join are admitted between rounds. Then the scheduler
  * moves as few pieces as necessary so that each worker has its share: a worker that gives up a piece frees
  * its data, and a worker that receives a piece reads it. A worker that is lost during a round is missing from
  * the results of that round. Its pieces go to the other workers or to a replacement before the next round,
@@ -23,9 +23,20 @@
  * calls fail with PAWL_NODE_GONE instead; this is for methods whose pushes must not arrive late
  * (docs/jobs.md, "Fencing").
  *
+ * JOINING IN A ROUND. A job with the option `join_in_round` admits workers during a round, too. A worker that
+ * arrives begins at once. Each worker that is at work then gives up some of the pieces that it has not begun
+ * in this round, and the newcomer takes these and works on them in the same round. So every piece is worked on
+ * once in a round, whoever joins. A replacement is asked for as soon as a worker is lost. A worker tells which pieces it has begun by asking for them:
+ *
+ *   work:        while (!(status = pawl_worker_next(worker, 1, &pieces)) && !pawl_range_is_empty(pieces)) …
+ *
+ * The option is for work on pieces that do not depend on one another, such as counting, prediction, or
+ * asynchronous gradient descent. It is wrong for work that clocks the group or meets the others in another
+ * way: a newcomer takes part in the rest of a round only.
+ *
  * THE GROUP. All workers of a job are members of one group (<pawl/group.h>), which is created when the first
- * round begins. Workers join only between rounds; so if all members clock the group equally often in a round,
- * they are at the same tick when the next round begins.
+ * round begins. Without `join_in_round` workers join only between rounds; so if all members clock the group
+ * equally often in a round, they are at the same tick when the next round begins.
  *
  * WITHOUT SERVERS. If the sessions of the scheduler and of all workers are for peers only (`peers_only`), a job
  * needs no servers. Its workers are members of one peer group (<pawl/peer.h>) instead of a group. There are no
@@ -108,6 +119,7 @@ struct pawl_job_options {
                                           workers come by themselves */
   void (*tell)(void *context, const struct pawl_job_event *event); /* may be NULL */
   void *context;
+  bool join_in_round; /* workers that arrive during a round take part in it; see above, "JOINING IN A ROUND" */
 };
 
 PAWL_API void pawl_job_options_init_sized(struct pawl_job_options *options, size_t struct_size);
@@ -147,12 +159,12 @@ struct pawl_report {
   const char *text;   /* reason of a failure: pawl_error_text of the worker */
   const void *bytes;  /* aligned as by malloc */
   size_t size;
-  uint64_t pieces; /* number of pieces of the worker */
+  uint64_t pieces; /* number of pieces that the worker had in this round */
   int64_t took_ns; /* as the worker measured it */
 };
 
-/* The reports of a round, in the order in which workers joined the cluster. They are valid until the round is
- * destroyed. */
+/* The reports of a round, in the order in which workers joined the cluster, workers that joined in the round
+ * last. They are valid until the round is destroyed. */
 PAWL_API size_t pawl_round_count(const struct pawl_round *round);
 PAWL_API PAWL_MUST_USE pawl_status pawl_round_get(const struct pawl_round *round, size_t index,
                                                   struct pawl_report *report_out);
@@ -167,7 +179,8 @@ PAWL_API void pawl_job_end(struct pawl_job *job);
 
 /* The callbacks of a worker. The thread in pawl_worker_run calls them one at a time; they may take any time.
  * A callback that fails can give a reason with pawl_worker_say. `take` and `drop` are called between rounds,
- * with pieces as ranges of numbers. */
+ * with pieces as ranges of numbers. With `join_in_round`, pawl_worker_next also calls `drop`, inside `work`,
+ * and a worker that joins in a round gets its first pieces during it. */
 struct pawl_worker_calls {
   /* Called once, first. */
   pawl_status (*begin)(struct pawl_worker *worker, void *context, const void *spec, size_t size);
@@ -196,12 +209,20 @@ PAWL_API struct pawl_session *pawl_worker_session(const struct pawl_worker *work
 PAWL_API struct pawl_group *pawl_worker_group(const struct pawl_worker *worker);
 /* Their peer group, if the session is for peers only; NULL in `begin`, and otherwise. */
 PAWL_API struct pawl_peers *pawl_worker_peers(const struct pawl_worker *worker);
-/* Number of workers in this round. */
+/* Number of workers in this round, when this worker began it. */
 PAWL_API uint32_t pawl_worker_count(const struct pawl_worker *worker);
 /* Rank of this worker, from 0. */
 PAWL_API uint32_t pawl_worker_rank(const struct pawl_worker *worker);
 /* Inside `work`: true if the job has ended or the scheduler is lost; `work` should then return soon. */
 PAWL_API bool pawl_worker_is_ending(const struct pawl_worker *worker);
+
+/* Inside `work`: the next pieces of this worker in this round, in ascending order: a run of at least one and at
+ * most `most`, or an empty range when no piece is left. Without `join_in_round`, a worker need not ask, and gets
+ * all its pieces if it does. With it, a worker keeps the pieces that it has asked for in this round, and this
+ * function first gives up others if a newcomer needs some: then it calls `drop`, whose failure it returns. A
+ * worker that does not ask gives up none. PAWL_INVALID outside `work` or if `most` is 0. */
+PAWL_API PAWL_MUST_USE pawl_status pawl_worker_next(struct pawl_worker *worker, uint64_t most,
+                                                    struct pawl_range *pieces_out);
 
 /* Sets the report of this round, which is copied; a later call replaces it. PAWL_TOO_LARGE beyond
  * PAWL_JOB_BYTES, PAWL_NO_MEMORY. */

@@ -91,6 +91,7 @@ static pawl_status create_job(struct linear_run *run) {
     if (job.on_loss == PAWL_LOSS_CONTINUE) job.on_loss = PAWL_LOSS_REPLACE; /* no worker would be left */
   }
   job.drop_slowest = options->drop_slowest;
+  job.join_in_round = run->spec.method->streams && !run->spec.reduces; /* a pass may take hours */
   if (run->spec.reduces) status = apps_reduce_check_graph(&run->common, options->graph, job.least, job.most);
   if (status) return status;
   return apps_job_create(&run->common, &job, linear_spec_write(&run->spec), LINEAR_TIMEOUT);

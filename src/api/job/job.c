@@ -165,17 +165,33 @@ static bool read_answer(const struct pawl_task *task, struct pwi_job_answer *ans
   return pwi_job_answer_read(answer.bytes, answer.size, answer_out) == PAWL_OK;
 }
 
+/* False if it is not certain which pieces the worker has kept. */
+static bool take_yield(struct pawl_job *job, const struct pwi_job_input *input, const struct pwi_job_answer *said) {
+  struct pawl_answer answer;
+  size_t count = said->size / 16;
+  if (said->status || said->size % 16 != 0 || pawl_answer_get(input->task, 0, &answer) != PAWL_OK) return false;
+  struct pawl_range *pieces = pwi_alloc_zero(count, sizeof *pieces);
+  if (!pieces) return false;
+  pwi_job_ranges_read(answer.bytes, count, pieces);
+  pawl_status status = pwi_scheduler_yielded(job->scheduler, input->name.number, pieces, count);
+  pwi_free(pieces);
+  return status == PAWL_OK;
+}
+
 static void take_answer(struct pawl_job *job, struct pwi_job_input *input) {
   struct colleague *colleague = find(job, input->name.number);
   struct pwi_job_answer said;
-  if (!read_answer(input->task, &said)) {
-    lose(job, input->name.number);
+  bool is_sound = read_answer(input->task, &said), is_yield = input->order == PWI_JOB_ORDER_YIELD;
+  if (is_sound && is_yield) is_sound = take_yield(job, input, &said);
+  if (!is_sound) lose(job, input->name.number);
+  if (!is_sound || is_yield) {
     pawl_task_release(input->task);
     return;
   }
+  bool is_working = pwi_scheduler_state(job->scheduler) == PWI_SCHEDULER_WORKING; /* not in a round that has ended */
   struct pwi_scheduler_answer answer = {said.status, said.text, said.took_ns, said.tick};
   pwi_scheduler_answered(job->scheduler, input->name.number, &answer);
-  bool is_result = colleague && input->order == PWI_JOB_ORDER_WORK && job->is_wanted && !colleague->result;
+  bool is_result = colleague && input->order == PWI_JOB_ORDER_WORK && is_working && !colleague->result;
   if (is_result)
     colleague->result = input->task;
   else
@@ -311,7 +327,8 @@ static pawl_status copy_options(struct pawl_job *job, const struct pawl_job_opti
                                         .most = options->most,
                                         .on_loss = options->on_loss,
                                         .patience_ns = options->patience_ns,
-                                        .drop_slowest = options->drop_slowest};
+                                        .drop_slowest = options->drop_slowest,
+                                        .join_in_round = options->join_in_round};
   pawl_status status = pwi_scheduler_create(&inner, &job->scheduler);
   if (status == PAWL_INVALID)
     return pwi_error(status,

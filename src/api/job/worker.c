@@ -1,10 +1,11 @@
 /* The worker's side of <pawl/job.h>.
  *
  * Orders arrive at a desk (api/offered_functions.h), where the thread in pawl_worker_run waits: it drives
- * the session in the meantime, so it receives an order without a thread switch. The worker waits for an
- * open task of the scheduler, which ends when the worker is not needed any more or the job ends, and is
- * lost with the scheduler. A worker that was declared dead loses that task, too; it then finds itself
- * under another number, and joins again. If its session stays dead it has no number any more, and ends.
+ * the session in the meantime, so it receives an order without a thread switch. At work it looks at the desk
+ * between two pieces, for an order to yield some (job/walk.h). The worker waits for an open task of the
+ * scheduler, which ends when the worker is not needed any more or the job ends, and is lost with the
+ * scheduler. A worker that was declared dead loses that task, too; it then finds itself under another number,
+ * and joins again. If its session stays dead it has no number any more, and ends.
  */
 #include <pawl/job.h>
 
@@ -15,6 +16,7 @@
 
 #include "api/group.h"
 #include "job/messages.h"
+#include "job/walk.h"
 #include "api/job/names.h"
 #include "api/session.h"
 #include "base/memory.h"
@@ -53,8 +55,10 @@ struct pawl_worker {
   pawl_status outcome;      /* valid if is_done */
   struct pawl_group *group; /* a peer group if the session is for peers only; changes inside the gate */
   uint32_t rank, count;
+  struct pwi_walk walk; /* through its pieces */
 
   /* State of one order. */
+  bool is_working; /* inside `work` */
   struct pwi_writer report;
   size_t report_size;
   char said[PWI_SCHEDULER_TEXT + 1];
@@ -205,6 +209,7 @@ static void forget_life(struct pawl_worker *worker) {
   worker->here = NULL;
   worker->has_begun = worker->is_done = false;
   worker->rank = worker->count = 0;
+  pwi_rangeset_fini(&worker->walk.pieces);
 }
 
 static pawl_status begin_life(struct pawl_worker *worker) {
@@ -256,13 +261,17 @@ static pawl_status begin(struct pawl_worker *worker, const struct pwi_job_order 
 }
 
 static pawl_status move(struct pawl_worker *worker, const struct pwi_job_order *order) {
+  bool is_take = order->kind == PWI_JOB_ORDER_TAKE;
   pawl_status (*call)(struct pawl_worker *, void *, const struct pawl_range *, size_t) =
-      order->kind == PWI_JOB_ORDER_TAKE ? worker->calls->take : worker->calls->drop;
+      is_take ? worker->calls->take : worker->calls->drop;
   size_t count = order->size / 16;
   struct pawl_range *ranges = pwi_alloc_zero(count, sizeof *ranges);
   if (!ranges) return pwi_error_status(PAWL_NO_MEMORY, "pieces of %s", worker->name);
   pwi_job_ranges_read(order->bytes, count, ranges);
   pawl_status status = call ? call(worker, worker->context, ranges, count) : PAWL_OK;
+  for (size_t i = 0; i < count && !status; i++)
+    status = is_take ? pwi_rangeset_add(&worker->walk.pieces, ranges[i])
+                     : pwi_rangeset_remove(&worker->walk.pieces, ranges[i]);
   pwi_free(ranges);
   return status;
 }
@@ -274,10 +283,16 @@ static pawl_status work(struct pawl_worker *worker, const struct pwi_job_order *
     pawl_status status = pawl_group_clock(worker->group, NULL);
     if (status) return status;
   }
-  return worker->calls->work(worker, worker->context, order->bytes, order->size);
+  worker->walk.next = 0;
+  worker->is_working = true;
+  pawl_status status = worker->calls->work(worker, worker->context, order->bytes, order->size);
+  worker->is_working = false;
+  return status;
 }
 
+/* An order to yield that comes when the work is done finds nothing to yield. */
 static pawl_status obey(struct pawl_worker *worker, const struct pwi_job_order *order) {
+  if (order->kind == PWI_JOB_ORDER_YIELD) return PAWL_OK;
   worker->rank = order->rank;
   worker->count = order->workers;
   switch (order->kind) {
@@ -331,6 +346,62 @@ static void serve(struct pawl_worker *worker, struct pawl_invocation *invocation
   if (status && !worker->said[0]) snprintf(worker->said, sizeof worker->said, "%s", pawl_error_text());
   judge(worker, &order, status);
   pwi_desk_end(invocation, answer(worker, invocation, status, pwi_host_now() - begun));
+}
+
+/* --- yielding ------------------------------------------------------------------------------------------- */
+
+/* An answer of its own: the report of the round may be written already. */
+static pawl_status answer_yield(struct pawl_worker *worker, struct pawl_invocation *invocation,
+                                const struct pwi_rangeset *yields) {
+  struct pwi_job_answer said = {.status = PAWL_OK, .tick = tick_of(worker)};
+  struct pwi_writer writer = {0};
+  pwi_job_ranges_write(&writer, yields->ranges, yields->count);
+  pwi_job_answer_write(&writer, &said);
+  pawl_status status = writer.status ? writer.status : pawl_invocation_return(invocation, writer.data, writer.size);
+  pwi_writer_fini(&writer);
+  return status;
+}
+
+/* A worker that has no memory to yield pieces, or cannot drop them, keeps them. If it has dropped them and
+ * cannot say so, its call fails, and the scheduler takes it for lost. */
+static pawl_status yield(struct pawl_worker *worker, struct pawl_invocation *invocation,
+                         const struct pwi_job_order *order) {
+  struct pwi_rangeset yields;
+  pawl_status status = PAWL_OK;
+  pwi_rangeset_init(&yields);
+  if (pwi_walk_yields(&worker->walk, order->rank, order->workers, &yields)) pwi_rangeset_clear(&yields);
+  if (yields.count > 0 && worker->calls->drop)
+    status = worker->calls->drop(worker, worker->context, yields.ranges, yields.count);
+  if (status) pwi_rangeset_clear(&yields);
+  pwi_walk_yield(&worker->walk, &yields);
+  pwi_desk_end(invocation, answer_yield(worker, invocation, &yields));
+  pwi_rangeset_fini(&yields);
+  return status;
+}
+
+/* No other order comes while this worker is at work. */
+static pawl_status yield_if_asked(struct pawl_worker *worker) {
+  struct pawl_invocation *invocation;
+  struct pwi_job_order order;
+  pawl_status status = PAWL_OK;
+  while (!status && (invocation = pwi_desk_take(&worker->desk)) != NULL) {
+    size_t size;
+    const void *bytes = pawl_invocation_argument(invocation, &size);
+    pawl_status is_read = pwi_job_order_read(bytes, size, &order);
+    if (!is_read && order.number == worker->welcome.number && order.kind == PWI_JOB_ORDER_YIELD)
+      status = yield(worker, invocation, &order);
+    else
+      pwi_desk_end(invocation, is_read ? is_read : PAWL_REFUSED);
+  }
+  return status;
+}
+
+pawl_status pawl_worker_next(struct pawl_worker *worker, uint64_t most, struct pawl_range *pieces_out) {
+  if (!worker || !worker->is_working || most == 0 || !pieces_out)
+    return pwi_error(PAWL_INVALID, "next: pieces_out is NULL, most is 0, or this is not inside `work`");
+  pawl_status status = yield_if_asked(worker);
+  if (!status) *pieces_out = pwi_walk_next(&worker->walk, most);
+  return status;
 }
 
 /* --- one membership ------------------------------------------------------------------------------------- */
