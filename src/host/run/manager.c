@@ -14,10 +14,9 @@
 #include "base/random.h"
 #include "host/clock.h"
 #include "host/disk_queue.h"
-#include "host/http/http.h"
-#include "host/metrics.h"
 #include "host/run/address.h"
 #include "host/run/audit.h"
+#include "host/run/endpoint.h"
 #include "host/run/inbound.h"
 #include "host/run/journal_aside.h"
 #include "host/run/log.h"
@@ -36,8 +35,7 @@ struct pwi_run_manager {
   struct pwi_random random;
   struct pwi_log log;
   struct pwi_manager *role;
-  struct pwi_http *http;
-  struct pwi_http_guard *guard; /* of its pages; NULL: none */
+  struct pwi_run_endpoint http;
   struct pwi_run_access *access;
   struct pwi_run_audit *audit; /* NULL: none */
   atomic_bool is_stopping, is_reloading;
@@ -114,20 +112,13 @@ static pawl_status render_health(void *context, struct pwi_text *text, unsigned 
 
 static pawl_status open_http(struct pwi_run_manager *manager, const struct pwi_run_manager_config *config,
                              struct pwi_run_problem *problem) {
-  const struct pwi_http_route routes[] = {
-      {"/metrics", PWI_METRICS_CONTENT_TYPE, render_metrics, manager, false},
-      {"/healthz", "text/plain; charset=utf-8", render_health, manager, true},
-  };
-  struct pwi_http_guard_config guard = {.token_file = config->http_token,
-                                        .certificate = config->net.certificate,
-                                        .private_key = config->net.private_key,
-                                        .authority = config->net.authority};
-  pawl_status status = pwi_http_guard_open(&guard, &manager->guard, problem);
-  if (status) return status;
-  struct pwi_http_config http = {.address = config->http, .routes = routes, .route_count = 2, .guard = manager->guard};
-  status = pwi_http_open(&http, &manager->http);
-  if (status) pwi_run_problem_http(problem, config->http, status);
-  return status;
+  struct pwi_run_endpoint_config http = {.address = config->http,
+                                         .token_file = config->http_token,
+                                         .net = &config->net,
+                                         .metrics = render_metrics,
+                                         .health = render_health,
+                                         .context = manager};
+  return pwi_run_endpoint_open(&http, &manager->http, problem);
 }
 
 /* --- opening -------------------------------------------------------------------------------------------- */
@@ -250,11 +241,11 @@ void pwi_run_manager_figures(const struct pwi_run_manager *manager, struct pwi_m
 }
 
 uint16_t pwi_run_manager_http_port(const struct pwi_run_manager *manager) {
-  return manager->http ? pwi_http_port(manager->http) : 0;
+  return pwi_run_endpoint_port(&manager->http);
 }
 
 bool pwi_run_manager_http_is_encrypted(const struct pwi_run_manager *manager) {
-  return manager->http && pwi_http_is_encrypted(manager->http);
+  return pwi_run_endpoint_is_encrypted(&manager->http);
 }
 
 /* --- running -------------------------------------------------------------------------------------------- */
@@ -311,7 +302,8 @@ static void reload(struct pwi_run_manager *manager) {
   pawl_status status = pwi_run_access_reload(manager->access, &problem);
   say_reloaded(manager, "keys", status, &problem);
   if (!status && role) pwi_manager_review(role);
-  if (manager->guard) say_reloaded(manager, "tokens", pwi_http_guard_reload(manager->guard, &problem), &problem);
+  if (manager->http.guard)
+    say_reloaded(manager, "tokens", pwi_http_guard_reload(manager->http.guard, &problem), &problem);
   if (manager->audit) say_reloaded(manager, "audit", pwi_run_audit_reopen(manager->audit, &problem), &problem);
 }
 
@@ -351,8 +343,7 @@ void pwi_run_manager_reload(struct pwi_run_manager *manager) {
 
 void pwi_run_manager_close(struct pwi_run_manager *manager) {
   if (!manager) return;
-  pwi_http_close(manager->http);
-  pwi_http_guard_close(manager->guard);
+  pwi_run_endpoint_close(&manager->http);
   close_net(manager);
   pwi_manager_destroy(manager->role);
   pwi_host_disk_queue_close(manager->disk_queue);

@@ -11,9 +11,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "host/clock.h"
-#include "host/http/http.h"
-#include "host/metrics.h"
 #include "host/run/address.h"
+#include "host/run/endpoint.h"
 #include "host/run/shard.h"
 #include "protocol/manager_list.h"
 
@@ -31,8 +30,7 @@ struct pwi_run_server {
   struct pwi_run_audit *audit; /* NULL: none */
   struct pwi_log log;          /* of the waiting thread */
   atomic_bool is_reloading;
-  struct pwi_http *http;
-  struct pwi_http_guard *guard;              /* of its pages; NULL: none */
+  struct pwi_run_endpoint http;
   const struct pwi_run_shard_page **reading; /* one per shard; for the HTTP thread */
   uint32_t count;
   struct pwi_run_shard shards[];
@@ -118,20 +116,13 @@ static pawl_status render_health(void *context, struct pwi_text *text, unsigned 
 
 static pawl_status open_http(struct pwi_run_server *server, const struct pwi_run_server_config *config,
                              struct pwi_run_problem *problem) {
-  const struct pwi_http_route routes[] = {
-      {"/metrics", PWI_METRICS_CONTENT_TYPE, render_metrics, server, false},
-      {"/healthz", "text/plain; charset=utf-8", render_health, server, true},
-  };
-  struct pwi_http_guard_config guard = {.token_file = config->http_token,
-                                        .certificate = config->net.certificate,
-                                        .private_key = config->net.private_key,
-                                        .authority = config->net.authority};
-  pawl_status status = pwi_http_guard_open(&guard, &server->guard, problem);
-  if (status) return status;
-  struct pwi_http_config http = {.address = config->http, .routes = routes, .route_count = 2, .guard = server->guard};
-  status = pwi_http_open(&http, &server->http);
-  if (status) pwi_run_problem_http(problem, config->http, status);
-  return status;
+  struct pwi_run_endpoint_config http = {.address = config->http,
+                                         .token_file = config->http_token,
+                                         .net = &config->net,
+                                         .metrics = render_metrics,
+                                         .health = render_health,
+                                         .context = server};
+  return pwi_run_endpoint_open(&http, &server->http, problem);
 }
 
 /* --- opening -------------------------------------------------------------------------------------------- */
@@ -261,12 +252,10 @@ const char *pwi_run_server_address(const struct pwi_run_server *server, uint32_t
   return server->shards[shard].address;
 }
 
-uint16_t pwi_run_server_http_port(const struct pwi_run_server *server) {
-  return server->http ? pwi_http_port(server->http) : 0;
-}
+uint16_t pwi_run_server_http_port(const struct pwi_run_server *server) { return pwi_run_endpoint_port(&server->http); }
 
 bool pwi_run_server_http_is_encrypted(const struct pwi_run_server *server) {
-  return server->http && pwi_http_is_encrypted(server->http);
+  return pwi_run_endpoint_is_encrypted(&server->http);
 }
 
 /* --- joining -------------------------------------------------------------------------------------------- */
@@ -333,7 +322,7 @@ static void reload(struct pwi_run_server *server) {
   say_reloaded(server, "keys", status, &problem);
   if (!status) atomic_fetch_add(&server->orders.reviews, 1);
   wake_all(server);
-  if (server->guard) say_reloaded(server, "tokens", pwi_http_guard_reload(server->guard, &problem), &problem);
+  if (server->http.guard) say_reloaded(server, "tokens", pwi_http_guard_reload(server->http.guard, &problem), &problem);
   if (server->audit) say_reloaded(server, "audit", pwi_run_audit_reopen(server->audit, &problem), &problem);
 }
 
@@ -366,8 +355,7 @@ void pwi_run_server_stop(struct pwi_run_server *server, int times) {
 
 void pwi_run_server_close(struct pwi_run_server *server) {
   if (!server) return;
-  pwi_http_close(server->http);
-  pwi_http_guard_close(server->guard);
+  pwi_run_endpoint_close(&server->http);
   atomic_store(&server->orders.is_ending, true);
   pwi_run_orders_open_gate(&server->orders);
   wake_all(server);
