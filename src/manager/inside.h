@@ -126,6 +126,7 @@ struct manager_peer {
 struct node_report {
   int64_t time;
   struct pwi_report report;
+  uint64_t lanes_held, holds; /* as in struct pwi_server_state */
 };
 
 #define PWI_WITNESSES 3
@@ -728,7 +729,9 @@ uint32_t pwi_manager_points(const struct pwi_manager *manager);
 
 /* No move is under way: check for chains to repair. */
 void pwi_manager_watch_chains(struct pwi_manager *manager);
-void pwi_manager_report(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size);
+/* `holds` are two u64, or NULL from a server of an earlier version. */
+void pwi_manager_report(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size,
+                        const uint8_t *holds);
 
 /* manager/planning/goal.c */
 

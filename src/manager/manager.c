@@ -134,8 +134,19 @@ static bool note_idle(struct pwi_manager *manager, const struct manager_peer *pe
   return !peer->is_server;
 }
 
+/* Returns false if the peer is no server, or the section is malformed. */
+static bool hear_report(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size,
+                        const void *body) {
+  size_t held;
+  const uint8_t *holds = pwi_control_find(&peer->control, body, PWI_SECTION_HOLDS, &held);
+  if (!peer->is_server || (holds && held != 2 * sizeof(uint64_t))) return false;
+  pwi_manager_report(manager, peer, payload, size, holds);
+  return true;
+}
+
 /* A message of a peer that has joined. Returns false if its role does not permit the message. */
-static bool hear_member(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
+static bool hear_member(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size,
+                        const void *body) {
   switch (peer->control.head.kind) {
   case PWI_SAY_HAVE:
     note_have(manager, peer, &peer->control.head);
@@ -153,8 +164,7 @@ static bool hear_member(struct pwi_manager *manager, struct manager_peer *peer, 
     if (peer->is_server) pwi_manager_probed(manager, peer, payload, size);
     return peer->is_server;
   case PWI_SAY_REPORT:
-    if (peer->is_server) pwi_manager_report(manager, peer, payload, size);
-    return peer->is_server;
+    return hear_report(manager, peer, payload, size, body);
   case PWI_SAY_SAVED:
     return peer->is_server && pwi_manager_saved(manager, peer, payload, size) != PAWL_CORRUPT;
   case PWI_SAY_SPACES:
@@ -182,7 +192,7 @@ static void hear(struct pwi_manager *manager, struct manager_peer *peer, const v
     pwi_manager_join(manager, peer, payload, size);
     sensible = true;
   } else if (peer->state == PEER_IN) {
-    sensible = hear_member(manager, peer, payload, size);
+    sensible = hear_member(manager, peer, payload, size, body);
   }
   if (!sensible) pwi_manager_close(manager, peer, PAWL_LINK_PROTOCOL);
 }

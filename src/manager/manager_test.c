@@ -5,6 +5,7 @@
 #include "base/testing.h"
 #include "sim/sim.h"
 
+#include "base/bytes.h"
 #include "ring/plan.h"
 #include "manager/testing.h"
 
@@ -353,6 +354,21 @@ static void say_report(struct actor *server, uint64_t pushes) {
   pwi_writer_fini(&payload);
 }
 
+/* A server of this version reports holds, too. */
+static void say_holds(struct actor *server, uint64_t now, uint64_t all) {
+  struct pwi_report report = {.rows = 5, .bytes = 40, .pushes = 600};
+  struct pwi_writer payload = {0};
+  uint8_t holds[2 * sizeof(uint64_t)];
+  pwi_report_encode(&report, NULL, 0, &payload);
+  pwi_put_u64(holds, now);
+  pwi_put_u64(holds + sizeof(uint64_t), all);
+  struct pwi_enclosure enclosures[] = {{PWI_SECTION_PAYLOAD, payload.data, payload.size},
+                                       {PWI_SECTION_HOLDS, holds, sizeof holds}};
+  struct pwi_message_head head = {.kind = PWI_SAY_REPORT, .sender = server->joined.id};
+  OK(pwi_messenger_send(&server->messenger, server->link, &server->peering.link, &head, enclosures, 2));
+  pwi_writer_fini(&payload);
+}
+
 static void test_status_is_json_that_tells_all(void **state) {
   (void)state;
   world_open(&world, 23, 1);
@@ -363,7 +379,7 @@ static void test_status_is_json_that_tells_all(void **state) {
   assert_int_equal(ask_group(client, "job/.all", 1), PAWL_OK);
   say_report(s, 100);
   run_for(&world, PWI_SIM_SECOND);
-  say_report(s, 600);
+  say_holds(s, 3, 70);
   run_for(&world, PWI_SIM_SECOND);
   assert_int_equal(ask(client, PWI_ASK_STATUS, NULL), PAWL_OK);
   json_t *root = json_loads(client->reply_text, 0, NULL);
@@ -372,6 +388,8 @@ static void test_status_is_json_that_tells_all(void **state) {
   json_t *node = json_array_get(json_object_get(root, "nodes"), 0);
   assert_string_equal(json_string_value(json_object_get(node, "state")), "up");
   assert_int_equal(json_integer_value(json_object_get(node, "rows")), 5);
+  assert_int_equal(json_integer_value(json_object_get(node, "lanes_held")), 3);
+  assert_int_equal(json_integer_value(json_object_get(node, "holds")), 70);
   double rate = json_real_value(json_object_get(node, "pushes_per_s"));
   assert_true(rate > 400 && rate < 600);
   json_t *arcs = json_object_get(root, "arcs");

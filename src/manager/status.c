@@ -177,6 +177,7 @@ static bool put_reports(json_t *object, const struct manager_node *node) {
          put(object, "cached_lists", whole(now->cached_lists)) &&
          put(object, "cached_bytes", whole(now->cached_bytes)) && put(object, "bytes_in", whole(now->bytes_in)) &&
          put(object, "bytes_passed", whole(now->bytes_passed)) &&
+         put(object, "lanes_held", whole(node->last.lanes_held)) && put(object, "holds", whole(node->last.holds)) &&
          put(object, "pushes_per_s", rate(node, now->pushes, before->pushes)) &&
          put(object, "pulls_per_s", rate(node, now->pulls, before->pulls)) &&
          put(object, "keys_per_s", rate(node, keys, keys_before)) &&

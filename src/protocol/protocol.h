@@ -97,6 +97,9 @@ enum pwi_say {
 #define PWI_SECTION_PROOF 31        /* of a request, call or PEER: proof of the sender id (protocol/proof.h) */
 #define PWI_SECTION_CONTRIBUTORS 40 /* of an aggregate of a relay: its pushes (protocol/relays.h) */
 #define PWI_SECTION_READ_FIRST 41   /* of a PUSH, PUSHPULL, RESTORE or LINEAR: struct pwi_read_first */
+/* Of a REPORT: u64 links of clients that wait for more urgent ones, u64 such waits begun so far. Earlier versions pass
+ * over it. */
+#define PWI_SECTION_HOLDS (PWI_SECTION_OPTIONAL | 42)
 
 #define PWI_FILTERS_ASKED_MAX 640 /* maximum bytes of section FILTERS */
 

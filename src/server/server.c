@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "server/inside.h"
 
@@ -71,13 +72,20 @@ void pwi_server_say(struct pwi_server *server, struct server_peer *peer, enum pw
   (void)status;
 }
 
-void pwi_server_say_payload(struct pwi_server *server, struct server_peer *peer, enum pwi_say kind) {
+/* `more` follows the payload; NULL: nothing does. */
+static void say_payload(struct pwi_server *server, struct server_peer *peer, enum pwi_say kind,
+                        const struct pwi_enclosure *more) {
   if (server->writer.status) {
     if (peer) pwi_net_close(server->config.net, peer->link, server->writer.status);
     return;
   }
-  struct pwi_enclosure payload = {PWI_SECTION_PAYLOAD, server->writer.data, server->writer.size};
-  pwi_server_say(server, peer, kind, &payload, 1);
+  struct pwi_enclosure enclosures[2] = {{PWI_SECTION_PAYLOAD, server->writer.data, server->writer.size}};
+  if (more) enclosures[1] = *more;
+  pwi_server_say(server, peer, kind, enclosures, more ? 2 : 1);
+}
+
+void pwi_server_say_payload(struct pwi_server *server, struct server_peer *peer, enum pwi_say kind) {
+  say_payload(server, peer, kind, NULL);
 }
 
 /* --- the manager ---------------------------------------------------------------------------------------- */
@@ -204,7 +212,10 @@ static void send_report(struct pwi_server *server) {
   pwi_writer_reset(&server->writer);
   pwi_report_encode(&report, loads, loads ? pwi_shard_loads(server->shard, loads, room) : 0, &server->writer);
   pwi_free(loads);
-  pwi_server_say_payload(server, server->manager, PWI_SAY_REPORT);
+  uint8_t holds[2 * sizeof(uint64_t)];
+  pwi_put_u64(holds, server->held_links);
+  pwi_put_u64(holds + sizeof(uint64_t), server->holds);
+  say_payload(server, server->manager, PWI_SAY_REPORT, &(struct pwi_enclosure){PWI_SECTION_HOLDS, holds, sizeof holds});
   send_spaces(server);
 }
 

@@ -177,6 +177,19 @@ static void print_nodes(const struct pwi_paint *paint, const json_t *root) {
   json_array_foreach(json_object_get(root, "nodes"), i, node) print_node(paint, root, node);
 }
 
+/* Prints servers that have let clients wait for more urgent ones. */
+static void print_holds(const struct pwi_paint *paint, const json_t *root) {
+  size_t i, shown = 0;
+  json_t *node;
+  json_array_foreach(json_object_get(root, "nodes"), i, node) {
+    if (whole_of(node, "holds") == 0) continue;
+    if (shown++ == 0)
+      printf("\n%s%5s %10s %10s%s\n", pwi_paint_ink(paint, PWI_INK_BOLD), "node", "lanes held", "holds",
+             pwi_paint_ink(paint, PWI_INK_PLAIN));
+    printf("%5lld %10lld %10lld\n", whole_of(node, "node"), whole_of(node, "lanes_held"), whole_of(node, "holds"));
+  }
+}
+
 static const char *span_text(const json_t *vector) {
   const char *size = text_of(vector, "size");
   return strcmp(size, "18446744073709551615") == 0 ? "64 bits" : size;
@@ -270,6 +283,7 @@ static int print_tables(const struct status *status, const char *text) {
   if (status->watch_ns > 0 && paint.colour) printf("\033[H\033[J"); /* moves to the top left and clears the screen */
   print_head(status, &paint, root);
   print_nodes(&paint, root);
+  print_holds(&paint, root);
   print_vectors(&paint, root);
   print_filters(&paint, root);
   print_jobs(&paint, root);

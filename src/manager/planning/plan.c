@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/memory.h"
 #include "ring/place.h"
 #include "manager/inside.h"
@@ -311,7 +312,8 @@ void pwi_manager_node_came(struct pwi_manager *manager) {
 
 /* --- reports -------------------------------------------------------------------------------------------- */
 
-void pwi_manager_report(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size) {
+void pwi_manager_report(struct pwi_manager *manager, struct manager_peer *peer, const void *payload, size_t size,
+                        const uint8_t *holds) {
   struct manager_node *node = pwi_manager_node(manager, peer->id);
   struct node_report now = {.time = pwi_net_now(manager->config.net)};
   struct pwi_load *loads;
@@ -321,6 +323,8 @@ void pwi_manager_report(struct pwi_manager *manager, struct manager_peer *peer, 
     pwi_manager_close(manager, peer, status == PAWL_NO_MEMORY ? status : PAWL_LINK_PROTOCOL);
     return;
   }
+  if (holds) now.lanes_held = pwi_get_u64(holds);
+  if (holds) now.holds = pwi_get_u64(holds + sizeof(uint64_t));
   pwi_free(node->loads);
   node->loads = loads;
   node->load_count = count;
