@@ -300,7 +300,7 @@ static pawl_status begin(struct pwi_client *client) {
   if (status) return status;
   client->numbers.catalogue = &client->catalogue;
   client->numbers.membership = client->membership;
-  client->greeting = (struct pwi_greeting){.role = PWI_ROLE_CLIENT,
+  client->greeting = (struct pwi_greeting){.role = config->relaying ? PWI_ROLE_RELAY : PWI_ROLE_CLIENT,
                                            .host = client->host,
                                            .log = client->config.log,
                                            .net = client->config.net,

@@ -68,9 +68,6 @@ static uint64_t links_of(const struct pwi_manager *manager, const char *identity
 pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pwi_link_info *info,
                               struct manager_peer *peer) {
   struct peer_identity *who = &peer->who;
-  const char *role = peer->peering.hello.role == PWI_ROLE_SERVER    ? "server"
-                     : peer->peering.hello.role == PWI_ROLE_MANAGER ? "manager"
-                                                                    : "client";
   snprintf(who->identity, sizeof who->identity, "%s", info->identity);
   snprintf(who->address, sizeof who->address, "%s", info->peer);
   who->rights = rights_of(manager, info->identity);
@@ -79,7 +76,7 @@ pawl_status pwi_manager_admit(const struct pwi_manager *manager, const struct pw
     status = PAWL_LINK_KEY;
   else if (who->rights.connections > 0 && links_of(manager, who->identity) >= who->rights.connections)
     status = PAWL_QUOTA_LINKS;
-  pwi_manager_audit(manager, who, "LINK", role, status);
+  pwi_manager_audit(manager, who, "LINK", pwi_hello_role_text(peer->peering.hello.role), status);
   return status;
 }
 
@@ -92,7 +89,7 @@ static void review_peer(struct pwi_manager *manager, struct manager_peer *peer) 
   /* A client with a sender id that may no longer write has to join again as a reader. */
   if (is_writer && !rights.write) is_over = true;
   if (!is_over) return;
-  pwi_manager_audit(manager, &peer->who, "REVOKE", peer->is_server ? "server" : "client", PAWL_OK);
+  pwi_manager_audit(manager, &peer->who, "REVOKE", pwi_hello_role_text(peer->peering.hello.role), PAWL_OK);
   pwi_manager_close(manager, peer, rights.is_nobody ? PAWL_LINK_KEY : PAWL_FORBIDDEN);
 }
 

@@ -145,6 +145,7 @@ void pwi_manager_review(struct pwi_manager *manager);
 struct pwi_manager_figures {
   uint64_t cluster, epoch, catalogue, membership;
   uint64_t nodes_up, nodes_down, nodes_draining, processes, arcs, vectors, groups, clients, retired, moves, moves_done;
+  uint64_t relays;           /* not among the clients */
   uint64_t processes_up;     /* server processes that can be given arcs now */
   uint64_t replicas;         /* the configured number */
   uint64_t under_replicated; /* arcs with fewer than `replicas` + 1 full members */

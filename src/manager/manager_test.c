@@ -369,6 +369,37 @@ static void say_holds(struct actor *server, uint64_t now, uint64_t all) {
   pwi_writer_fini(&payload);
 }
 
+static void add_relay(const char *name) {
+  struct pwi_join join = {.role = PWI_ROLE_CLIENT, .job = "pawl-relay.near-4.fixed", .rack = "r1"};
+  snprintf(join.address, sizeof join.address, "tcp://%s:1", name);
+  run_until(add_actor(&world, name, &join), is_in);
+}
+
+static void test_relays_are_no_clients(void **state) {
+  (void)state;
+  world_open(&world, 25, 1);
+  add_server(&world, "s", 10, 0, 1);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  add_relay("relay");
+  assert_int_equal(figures_of(&world).clients, 1);
+  assert_int_equal(figures_of(&world).relays, 1);
+  assert_int_equal(ask(client, PWI_ASK_STATUS, NULL), PAWL_OK);
+  json_t *root = json_loads(client->reply_text, 0, NULL);
+  assert_int_equal(json_integer_value(json_object_get(root, "clients")), 1);
+  assert_int_equal(json_array_size(json_object_get(root, "jobs")), 1);
+  assert_int_equal(json_array_size(json_object_get(root, "client_hosts")), 1);
+  assert_int_equal(json_array_size(json_object_get(root, "relays")), 1);
+  json_t *relay = json_array_get(json_object_get(root, "relays"), 0);
+  assert_string_equal(json_string_value(json_object_get(relay, "tree")), "near-4.fixed");
+  assert_string_equal(json_string_value(json_object_get(relay, "address")), "tcp://relay:1");
+  assert_string_equal(json_string_value(json_object_get(relay, "host")), "relay");
+  assert_string_equal(json_string_value(json_object_get(relay, "rack")), "r1");
+  assert_true(json_integer_value(json_object_get(relay, "id")) > 0);
+  json_decref(root);
+  world_close(&world);
+}
+
 static void test_status_is_json_that_tells_all(void **state) {
   (void)state;
   world_open(&world, 23, 1);
@@ -446,6 +477,7 @@ int main(void) {
       cmocka_unit_test(test_after_a_restart_nodes_that_do_not_return_are_given_up),
       cmocka_unit_test(test_a_manager_that_has_lost_views_refuses_all_nodes),
       cmocka_unit_test(test_status_is_json_that_tells_all),
+      cmocka_unit_test(test_relays_are_no_clients),
       cmocka_unit_test(test_a_run_is_replayed_by_its_seed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "ring/place.h"
 #include "manager/inside.h"
+#include "protocol/relays.h"
 
 static const char *const type_names[] = {
     [PAWL_F32] = "f32", [PAWL_F64] = "f64", [PAWL_I32] = "i32", [PAWL_I64] = "i64", [PAWL_U64] = "u64"};
@@ -140,8 +141,11 @@ void pwi_manager_figures(const struct pwi_manager *manager, struct pwi_manager_f
     if (hollow > figures.hollow) figures.hollow = hollow;
   }
   for (size_t i = 0; i < ledger->membership.sender_count; i++) {
-    figures.clients += !ledger->membership.senders[i].retired;
-    figures.retired += ledger->membership.senders[i].retired;
+    const struct pwi_membership_sender *sender = &ledger->membership.senders[i];
+    bool is_relay = pwi_relay_is_job(sender->job, NULL);
+    figures.clients += !sender->retired && !is_relay;
+    figures.relays += !sender->retired && is_relay;
+    figures.retired += sender->retired;
   }
   *figures_out = figures;
 }
@@ -319,9 +323,10 @@ static bool count_job(json_t *counts, const char *job) {
   return ok;
 }
 
-/* A key for one space sees the senders of that space. */
+/* A live sender that is no relay. A key for one space sees the senders of that space. */
 static bool is_seen(const struct pwi_manager *manager, const struct pwi_rights *rights,
                     const struct pwi_membership_sender *sender) {
+  if (sender->retired || pwi_relay_is_job(sender->job, NULL)) return false;
   if (rights->space[0] == '\0') return true;
   const struct pwi_ledger_sender *known = pwi_ledger_sender(&manager->ledger, sender->sender.id);
   return known && strcmp(known->space, rights->space) == 0;
@@ -335,8 +340,7 @@ static bool put_jobs(const struct pwi_manager *manager, const struct pwi_rights 
   const char *job;
   bool ok = counts && jobs;
   for (size_t i = 0; i < membership->sender_count && ok; i++)
-    if (!membership->senders[i].retired && is_seen(manager, rights, &membership->senders[i]))
-      ok = count_job(counts, membership->senders[i].job);
+    if (is_seen(manager, rights, &membership->senders[i])) ok = count_job(counts, membership->senders[i].job);
   json_object_foreach(counts, job, count) {
     json_t *object = add_object(jobs);
     ok = ok && put(object, "name", pwi_json_string(job)) && json_object_set(object, "clients", count) == 0;
@@ -366,9 +370,25 @@ static bool put_sites(const struct pwi_manager *manager, const struct pwi_rights
   json_t *sites = json_object(), *array = add_array(root, "client_hosts");
   bool ok = sites && array;
   for (size_t i = 0; i < membership->sender_count && ok; i++)
-    if (!membership->senders[i].retired && is_seen(manager, rights, &membership->senders[i]))
-      ok = count_site(sites, array, &membership->senders[i]);
+    if (is_seen(manager, rights, &membership->senders[i])) ok = count_site(sites, array, &membership->senders[i]);
   json_decref(sites);
+  return ok;
+}
+
+/* Relays belong to no space. */
+static bool put_relays(const struct pwi_manager *manager, const struct pwi_rights *rights, json_t *root) {
+  const struct pwi_membership *membership = &manager->ledger.membership;
+  json_t *array = add_array(root, "relays");
+  bool ok = array != NULL;
+  for (size_t i = 0; i < membership->sender_count && ok && rights->space[0] == '\0'; i++) {
+    const struct pwi_membership_sender *sender = &membership->senders[i];
+    if (!pwi_relay_is_listed(membership, sender->sender.id)) continue;
+    json_t *object = add_object(array);
+    ok = put(object, "id", whole(sender->sender.id)) &&
+         put(object, "tree", pwi_json_string(strchr(sender->job, '.') + 1)) &&
+         put(object, "address", pwi_json_string(sender->address)) &&
+         put(object, "host", pwi_json_string(sender->host)) && put(object, "rack", pwi_json_string(sender->rack));
+  }
   return ok;
 }
 
@@ -431,7 +451,7 @@ pawl_status pwi_manager_status_for(struct pwi_manager *manager, const struct pwi
   json_t *root = json_object();
   bool ok = put_figures(manager, root) && put_view(manager, root) && put_catalogue(manager, rights, root) &&
             put_spaces(manager, rights, root) && put_jobs(manager, rights, root) && put_sites(manager, rights, root) &&
-            put_moves(manager, root);
+            put_relays(manager, rights, root) && put_moves(manager, root);
   if (rights->space[0] == '\0') ok = ok && pwi_manager_put_checkpoint(manager, root);
   char *text = ok ? json_dumps(root, JSON_COMPACT) : NULL;
   json_decref(root);

@@ -10,9 +10,9 @@ static struct pwi_rights rights_of(const struct pwi_server *server, const char *
   return server->config.rights ? server->config.rights(server->config.rights_context, identity) : everything;
 }
 
-static void audit(const struct pwi_server *server, const struct pwi_audit_who *who, const char *verb, bool is_server,
+static void audit(const struct pwi_server *server, const struct pwi_audit_who *who, const char *verb, uint8_t role,
                   pawl_status outcome) {
-  pwi_audit(&server->config.auditor, server->config.log, who, verb, is_server ? "server" : "client", outcome);
+  pwi_audit(&server->config.auditor, server->config.log, who, verb, pwi_hello_role_text(role), outcome);
 }
 
 /* Sets the memory limit of a space, for all its users. */
@@ -32,12 +32,12 @@ static pawl_status check(struct pwi_server *server, const char *identity, const 
   return status ? status : pwi_quota_account_enter(&server->accounts, identity, rights, now, account_out);
 }
 
-pawl_status pwi_server_admit(struct pwi_server *server, const struct pwi_link_info *info, bool is_server,
+pawl_status pwi_server_admit(struct pwi_server *server, const struct pwi_link_info *info, uint8_t role,
                              struct pwi_rights *rights_out, struct pwi_quota_account **account_out) {
   *rights_out = rights_of(server, info->identity);
   struct pwi_audit_who who = {.identity = info->identity, .peer = info->peer, .rights = rights_out};
-  pawl_status status = check(server, info->identity, rights_out, is_server, account_out);
-  audit(server, &who, "LINK", is_server, status);
+  pawl_status status = check(server, info->identity, rights_out, role == PWI_ROLE_SERVER, account_out);
+  audit(server, &who, "LINK", role, status);
   return status;
 }
 
@@ -53,7 +53,7 @@ static void review_peer(struct pwi_server *server, struct server_peer *peer) {
   bool is_client = peer->kind == PEER_CLIENT;
   struct pwi_audit_who who = {.identity = peer->identity, .peer = peer->address, .rights = &rights};
   if (rights.is_nobody || (peer->kind == PEER_PREVIOUS && !pwi_rights_are_full(&rights))) {
-    audit(server, &who, "REVOKE", !is_client, PAWL_OK);
+    audit(server, &who, "REVOKE", peer->peering.hello.role, PAWL_OK);
     pwi_net_close(server->config.net, peer->link, rights.is_nobody ? PAWL_LINK_KEY : PAWL_FORBIDDEN);
     return;
   }

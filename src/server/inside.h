@@ -164,7 +164,7 @@ void pwi_server_say_payload(struct pwi_server *server, struct server_peer *peer,
 struct server_peer *pwi_server_connect(struct pwi_server *server, enum server_peer_kind kind, const char *address);
 
 /* server/access.c: checks whether a peer may connect, and its rights. */
-PAWL_MUST_USE pawl_status pwi_server_admit(struct pwi_server *server, const struct pwi_link_info *info, bool is_server,
+PAWL_MUST_USE pawl_status pwi_server_admit(struct pwi_server *server, const struct pwi_link_info *info, uint8_t role,
                                            struct pwi_rights *rights_out, struct pwi_quota_account **account_out);
 PAWL_MUST_USE pawl_status pwi_server_name_peer(struct server_peer *peer, const struct pwi_link_info *info);
 

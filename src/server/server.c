@@ -309,7 +309,7 @@ static void accept_peer(struct pwi_server *server, struct pwi_link link, const s
   struct pwi_quota_account *account;
   bool is_server = peering->hello.role == PWI_ROLE_SERVER;
   uint8_t priority = 0;
-  pawl_status status = pwi_server_admit(server, info, is_server, &rights, &account);
+  pawl_status status = pwi_server_admit(server, info, peering->hello.role, &rights, &account);
   if (!status && !is_server) {
     status = pwi_server_priority_of(server, info, peering->hello.priority, &rights, &priority);
     if (status) pwi_quota_account_leave(&server->accounts, account);

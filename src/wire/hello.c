@@ -25,6 +25,13 @@ static_assert(FRAME + PRIORITY * FIELD_HEAD + PWI_HELLO_SOFTWARE_MAX + 4 * sizeo
                   PWI_HELLO_MAX,
               "every hello fits, with room for the fields of later versions");
 
+const char *pwi_hello_role_text(uint8_t role) {
+  static const char *const names[] = {
+      [PWI_ROLE_MANAGER] = "manager",     [PWI_ROLE_SERVER] = "server", [PWI_ROLE_CLIENT] = "client",
+      [PWI_ROLE_SCHEDULER] = "scheduler", [PWI_ROLE_RELAY] = "relay",   [PWI_ROLE_PEER] = "peer"};
+  return role < sizeof names / sizeof *names && names[role] ? names[role] : names[PWI_ROLE_CLIENT];
+}
+
 void pwi_hello_init(struct pwi_hello *hello) {
   *hello = (struct pwi_hello){.lowest = PWI_PROTOCOL_LOWEST, .highest = PWI_PROTOCOL_HIGHEST};
   snprintf(hello->software, sizeof hello->software, "%d.%d.%d", PAWL_VERSION_MAJOR, PAWL_VERSION_MINOR,

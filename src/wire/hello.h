@@ -45,6 +45,9 @@ enum pwi_hello_role {
   PWI_ROLE_PEER = 6,
 };
 
+/* "client" for a role that is not listed: the receiver serves it as one. */
+const char *pwi_hello_role_text(uint8_t role);
+
 /* Features. Bit c, for c from 1 to 7: the node decodes values in codec c of wire/values.h, in requests and
  * answers. A node with any of these features also supports requests that list the codecs for the answer, and
  * filters on pulls. */

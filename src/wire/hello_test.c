@@ -135,6 +135,14 @@ static void test_fields_that_no_hello_can_carry_are_refused(void **state) {
   assert_int_equal(size, needed);
 }
 
+static void test_roles_have_names_also_those_of_a_later_version(void **state) {
+  (void)state;
+  assert_string_equal(pwi_hello_role_text(PWI_ROLE_SERVER), "server");
+  assert_string_equal(pwi_hello_role_text(PWI_ROLE_RELAY), "relay");
+  assert_string_equal(pwi_hello_role_text(0), "client");
+  assert_string_equal(pwi_hello_role_text(200), "client");
+}
+
 static void test_a_priority_may_be_missing(void **state) {
   (void)state;
   struct pwi_hello got, urgent = server;
@@ -448,6 +456,7 @@ int main(void) {
       cmocka_unit_test_setup(test_the_largest_and_the_smallest_hello_come_back, restart),
       cmocka_unit_test_setup(test_a_fresh_hello_says_what_this_pawl_speaks, restart),
       cmocka_unit_test_setup(test_fields_that_no_hello_can_carry_are_refused, restart),
+      cmocka_unit_test_setup(test_roles_have_names_also_those_of_a_later_version, restart),
       cmocka_unit_test_setup(test_a_priority_may_be_missing, restart),
       cmocka_unit_test_setup(test_fields_of_later_versions_are_skipped, restart),
       cmocka_unit_test_setup(test_a_hello_that_is_too_long_is_refused, restart),

@@ -44,8 +44,10 @@ eventually is_gone "$started"
 
 export PAWL_ADDRESS="$address" PAWL_KEY_FILE="$work/own.key"
 expect 0 "$pawl" status
-said 'pawl-relay.rack *2'
-said 'pawl-relay.rack .*one *left'
+said ' 0 clients, 2 relays$'
+said '^ *[0-9]* rack  *127.0.0.1:[0-9]*  *one  *left$'
+expect 0 "$pawl" status --json
+said '"relays":\[{"id":[0-9]*,"tree":"rack","address":"tcp://127.0.0.1:[0-9]*","host":"one","rack":"left"},{'
 
 # members NAME TICKS [OPTION]: starts four members, in two racks.
 members() {

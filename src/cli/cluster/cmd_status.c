@@ -138,9 +138,11 @@ static void print_head(const struct status *status, const struct pwi_paint *pain
   if (*text_of(root, "stopped"))
     printf("  %sthe manager has stopped making decisions: %s%s\n", pwi_paint_ink(paint, PWI_INK_RED),
            text_of(root, "stopped"), pwi_paint_ink(paint, PWI_INK_PLAIN));
-  printf("  epoch %lld, %lld server processes with %zu shards, %zu arcs, %zu vectors, %lld clients\n",
+  printf("  epoch %lld, %lld server processes with %zu shards, %zu arcs, %zu vectors, %lld clients",
          whole_of(root, "epoch"), whole_of(root, "processes"), count_of(root, "nodes"), count_of(root, "arcs"),
          count_of(root, "vectors"), whole_of(root, "clients"));
+  if (count_of(root, "relays") > 0) printf(", %zu relays", count_of(root, "relays"));
+  printf("\n");
   if (strcmp(text_of(root, "meta"), "memory") != 0)
     printf("  leader %s in term %lld, log in %s\n", pwi_role_short(text_of(root, "leader")), whole_of(root, "term"),
            text_of(root, "meta"));
@@ -175,6 +177,19 @@ static void print_nodes(const struct pwi_paint *paint, const json_t *root) {
          "state", "address", "arcs", "ring", "rows", "memory", "cap", "pushes/s", "pulls/s", "keys/s", "host",
          pwi_paint_ink(paint, PWI_INK_PLAIN));
   json_array_foreach(json_object_get(root, "nodes"), i, node) print_node(paint, root, node);
+}
+
+static const char *or_dash(const char *label) { return *label ? label : "-"; }
+
+static void print_relays(const struct pwi_paint *paint, const json_t *root) {
+  size_t i;
+  json_t *relay;
+  if (count_of(root, "relays") == 0) return;
+  printf("\n%s%5s %-16s %-21s %-24s %s%s\n", pwi_paint_ink(paint, PWI_INK_BOLD), "relay", "tree", "address", "host",
+         "rack", pwi_paint_ink(paint, PWI_INK_PLAIN));
+  json_array_foreach(json_object_get(root, "relays"), i, relay) printf(
+      "%5lld %-16s %-21s %-24s %s\n", whole_of(relay, "id"), text_of(relay, "tree"),
+      pwi_role_short(text_of(relay, "address")), or_dash(text_of(relay, "host")), or_dash(text_of(relay, "rack")));
 }
 
 /* Prints servers that have let clients wait for more urgent ones. */
@@ -244,8 +259,6 @@ static void print_jobs(const struct pwi_paint *paint, const json_t *root) {
   }
 }
 
-static const char *or_dash(const char *label) { return *label ? label : "-"; }
-
 /* Prints where clients are; at most HOSTS_SHOWN lines. */
 static void print_hosts(const struct pwi_paint *paint, const json_t *root) {
   size_t i, count = count_of(root, "client_hosts");
@@ -284,6 +297,7 @@ static int print_tables(const struct status *status, const char *text) {
   print_head(status, &paint, root);
   print_nodes(&paint, root);
   print_holds(&paint, root);
+  print_relays(&paint, root);
   print_vectors(&paint, root);
   print_filters(&paint, root);
   print_jobs(&paint, root);
@@ -354,8 +368,8 @@ const struct pwi_command pwi_command_status = {
     .name = "status",
     .summary = "show a cluster: servers, ring, vectors, jobs, rates",
     .text = "Prints what the manager knows: the servers and their shards with state, share\n"
-            "of the ring, memory and rates; the vectors; jobs and groups; hosts and racks\n"
-            "of clients; arcs being moved.\n\n"
+            "of the ring, memory and rates; relays; the vectors; jobs and groups; hosts and\n"
+            "racks of clients; arcs being moved.\n\n"
             "  pawl status --cluster node1:7295\n"
             "  PAWL_ADDRESS=node1:7295 pawl status --watch 1\n"
             "  pawl status --json | jq '.nodes[] | {node, state, bytes}'\n",

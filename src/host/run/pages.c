@@ -107,6 +107,7 @@ void pwi_run_manager_metrics(const struct pwi_run_manager_page *page, struct pwi
   gauge(&metrics, "pawl_vectors", "Number of vectors.", figures->vectors);
   gauge(&metrics, "pawl_groups", "Number of groups.", figures->groups);
   gauge(&metrics, "pawl_clients", "Clients that may push.", figures->clients);
+  gauge(&metrics, "pawl_relays", "Relays of pushes and pulls.", figures->relays);
   gauge(&metrics, "pawl_clients_retired", "Departed clients whose clocks are kept.", figures->retired);
   gauge(&metrics, "pawl_moves", "Arcs being moved.", figures->moves);
   counter(&metrics, "pawl_moves_done_total", "Arcs moved since the start.", figures->moves_done);
