@@ -15,6 +15,7 @@ static struct client_link *add_link(struct pwi_client *client, enum client_link_
   if (!fresh) return NULL;
   fresh->kind = kind;
   fresh->link = link;
+  fresh->priority_told = client->config.priority; /* by the hello */
   if (pwi_idmap_put(&client->links, link.id, fresh)) {
     pwi_free(fresh);
     return NULL;
@@ -88,15 +89,17 @@ static pawl_status greet(void *self, struct pwi_link link, const struct pwi_link
 
 /* Another node connects, to use a local vector or to call a function. If there is none, its requests are
  * answered so. */
-static void accept_asker(struct pwi_client *client, struct pwi_link link, const char *identity,
+static void accept_asker(struct pwi_client *client, struct pwi_link link, const struct pwi_link_info *info,
                          const struct pwi_peering *peering) {
   struct pwi_rights everything = {.write = true};
-  bool is_relay = client->config.relaying != NULL; /* its requests are the relay's, and it holds no vectors */
-  pawl_status status = is_relay ? PAWL_OK : make_shard(client);
+  const struct pwi_relaying *relaying = client->config.relaying; /* requests are the relay's, and it holds no vectors */
+  pawl_status status = relaying ? PAWL_OK : make_shard(client);
   struct client_link *fresh = status ? NULL : add_link(client, LINK_ASKER, link);
   if (!status && !fresh) status = PAWL_NO_MEMORY;
-  if (!status && !is_relay)
-    status = pwi_handler_link_up(client->handler, link, peering, identity, &everything, NULL, &fresh->handler);
+  if (!status)
+    status = relaying ? relaying->link_up(relaying->context, link, info, peering)
+                      : pwi_handler_link_up(client->handler, link, peering, info->identity, &everything, NULL,
+                                            &fresh->handler);
   if (status) {
     pwi_net_close(client->config.net, link, status);
     return;
@@ -124,7 +127,7 @@ static void link_up(void *self, struct pwi_link link, const struct pwi_link_info
     return;
   }
   if (!ours) {
-    accept_asker(client, link, info->identity, &peering);
+    accept_asker(client, link, info, &peering);
     return;
   }
   ours->peering = peering;
@@ -158,7 +161,8 @@ static struct pwi_receive message(void *self, struct pwi_link link, const struct
   struct pwi_client *client = self;
   struct client_link *ours = pwi_idmap_get(&client->links, link.id);
   if (!ours || !ours->is_up) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
-  if (ours->kind != LINK_MANAGER && pwi_client_is_call(about))
+  bool is_priority = ours->kind == LINK_ASKER && pwi_message_peek_kind(about->head) == PWI_SAY_PRIORITY;
+  if (is_priority || (ours->kind != LINK_MANAGER && pwi_client_is_call(about)))
     return pwi_control_begin(&ours->call_control, about, &ours->peering.link);
   bool is_peer = pwi_client_is_peer(about);
   if (is_peer && (ours->kind == LINK_PEER || ours->kind == LINK_ASKER)) return pwi_client_peer_begin(ours, about);
@@ -175,15 +179,24 @@ static void complain(struct pwi_client *client, struct client_link *link, pawl_s
   pwi_net_close(client->config.net, link->link, status);
 }
 
+/* Only relays are told priorities that change. Local vectors are served in order. */
+static pawl_status hear_beside(struct pwi_client *client, struct client_link *link, const void *body, size_t size) {
+  const struct pwi_relaying *relaying = client->config.relaying;
+  const struct pwi_message_head *head = &link->call_control.head;
+  pawl_status status = pwi_control_open(&link->call_control, body, size, &link->peering.link);
+  if (status) return status;
+  if (head->kind == PWI_SAY_PEER) return pwi_client_hear_peer(client, link, body);
+  if (head->kind != PWI_SAY_PRIORITY) return pwi_client_hear_call(client, link, body);
+  return relaying ? relaying->priority(relaying->context, link->link, head->tick) : PAWL_OK;
+}
+
 static void piece(void *self, struct pwi_link link, void *context, size_t offset, const void *data, size_t size) {
   struct pwi_client *client = self;
   struct client_link *ours = pwi_idmap_get(&client->links, link.id);
   if (!ours) return;
   pawl_status status;
   if (context == &ours->call_control) {
-    status = pwi_control_open(&ours->call_control, data, size, &ours->peering.link);
-    bool is_peer = ours->call_control.head.kind == PWI_SAY_PEER;
-    if (!status) status = is_peer ? pwi_client_hear_peer(client, ours, data) : pwi_client_hear_call(client, ours, data);
+    status = hear_beside(client, ours, data, size);
   } else if (ours->handler) {
     pwi_handler_piece(ours->handler, offset, data, size);
     return;
@@ -317,6 +330,7 @@ pawl_status pwi_client_create(const struct pwi_client_config *config, struct pwi
   struct pwi_client *client = pwi_alloc_zero(1, sizeof *client);
   if (!client) return PAWL_NO_MEMORY;
   client->config = *config;
+  client->priority = config->priority;
   pwi_messenger_init(&client->messenger, config->net);
   pawl_status status = begin(client);
   if (status) {

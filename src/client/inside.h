@@ -289,10 +289,11 @@ struct client_link {
   bool is_up;
   struct pwi_peering peering;
   struct pwi_control control;
-  /* Of calls and peers, whose messages may arrive between the pieces of another message. */
+  /* Of calls, peers and priorities, whose messages may arrive between the pieces of another message. */
   struct pwi_control call_control;
   struct client_peer *peer;         /* LINK_HANDLER */
   struct pwi_handler_link *handler; /* LINK_ASKER */
+  uint8_t priority_told;            /* LINK_HANDLER: that of the client, as the other end knows it */
   struct pwi_shown shown;           /* LINK_ASKER: the identity of the caller */
   uint64_t proven;                  /* LINK_HANDLER: the id for which requests have carried a proof */
   uint64_t proven_calls;            /* LINK_HANDLER: the id for which calls have carried a proof */
@@ -461,6 +462,7 @@ struct pwi_client {
   struct pwi_handler_numbers numbers;
 
   struct pwi_relays relays;
+  uint8_t priority; /* of the requests that are under way; 0: the usual one */
   struct pwi_writer writer;
   struct pwi_client_figures figures;
 };

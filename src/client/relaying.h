@@ -15,6 +15,12 @@
 struct pwi_relaying {
   void *context;
 
+  /* Another node has made a link. It states a priority in its hello, and later by itself. Any status but PAWL_OK closes
+   * the link. */
+  pawl_status (*link_up)(void *context, struct pwi_link link, const struct pwi_link_info *info,
+                         const struct pwi_peering *peering);
+  pawl_status (*priority)(void *context, struct pwi_link link, uint64_t stated);
+
   /* A request of a link that another node has made; the body is valid during the call only. Any status but PAWL_OK
    * closes the link. */
   pawl_status (*request)(void *context, struct pwi_link link, const struct pwi_peering *peering,
@@ -63,6 +69,10 @@ bool pwi_client_link_terms(const struct pwi_client *client, struct pwi_link link
 
 /* The features that both ends of such a link have; 0 if it is down. */
 uint64_t pwi_client_link_features(const struct pwi_client *client, struct pwi_link link);
+
+/* The priority of the requests that are under way and of all that follow; 0: the usual one. The client tells all nodes to
+ * which it sends requests. At first it is that of the client's configuration. */
+void pwi_client_set_priority(struct pwi_client *client, uint8_t priority);
 
 /* Calls `look` at `at` or before. */
 void pwi_client_wake(struct pwi_client *client, int64_t at);

@@ -577,8 +577,26 @@ void pwi_peer_held(struct pwi_client *client, struct client_peer *peer, bool is_
   look_again(client, peer);
 }
 
+/* The data lane may be held because of what the other end knows: this goes over the link lane. */
+static void tell_priority(struct pwi_client *client, struct client_link *link) {
+  bool is_known = link->priority_told == client->priority;
+  if (!link->is_up || is_known || !(link->peering.features & PWI_FEATURE_PRIORITY)) return;
+  struct pwi_message_head head = {.kind = PWI_SAY_PRIORITY, .sender = client->sender, .tick = client->priority};
+  link->priority_told = client->priority;
+  pawl_status status = pwi_messenger_send(&client->messenger, link->link, &link->peering.link, &head, NULL, 0);
+  (void)status; /* a failed send closes the link, and the next one is told */
+}
+
+void pwi_client_set_priority(struct pwi_client *client, uint8_t priority) {
+  if (client->priority == priority) return;
+  client->priority = priority;
+  for (struct client_peer *peer = client->peers; peer; peer = peer->next)
+    if (peer->link) tell_priority(client, peer->link);
+}
+
 void pwi_peer_link_up(struct pwi_client *client, struct client_peer *peer) {
   peer->retry_ns = PWI_PEER_RETRY_MIN;
+  tell_priority(client, peer->link);
   pwi_peer_pump(client, peer);
 }
 

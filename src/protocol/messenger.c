@@ -13,7 +13,7 @@ static pawl_status our_hello(const struct pwi_greeting *greeting, struct pwi_hel
   hello_out->role = (uint8_t)greeting->role;
   hello_out->features = PWI_FEATURE_CODECS | PWI_FEATURE_COLUMNS | PWI_FEATURE_AGGREGATE | PWI_FEATURE_OPERAND |
                         PWI_FEATURE_RELAYS | PWI_FEATURE_ROW_FUNCTIONS | PWI_FEATURE_RELAYED_PULLS |
-                        PWI_FEATURE_READ_FIRST;
+                        PWI_FEATURE_READ_FIRST | PWI_FEATURE_PRIORITY;
   hello_out->cluster = greeting->cluster;
   hello_out->node = greeting->node;
   hello_out->priority = greeting->priority;

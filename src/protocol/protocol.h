@@ -20,7 +20,7 @@
  *   CHAIN, on the data lane, between servers that are neighbours in a chain.
  *
  *   All other kinds, on the link lane. All of them have the manager at one end, except CALL, RETURN, HEARD and
- *   PEER, which clients exchange.
+ *   PEER, which clients exchange, and PRIORITY.
  *
  * Decoders accept any bytes and return PAWL_CORRUPT for everything that is not as described.
  */
@@ -69,7 +69,8 @@
   X(SETTLED, 32, "settled")   /* reply to SETTLE */                                                                    \
   X(IDLE, 33, "idle")         /* client to manager: tasks up to `task` and asks up to `tick` are answered */           \
   X(SPACES, 34, "spaces")     /* server to manager: bytes used here by spaces with a quota */                          \
-  X(GRANT, 35, "grant")       /* manager to server: bytes that these spaces may use here */
+  X(GRANT, 35, "grant")       /* manager to server: bytes that these spaces may use here */                            \
+  X(PRIORITY, 36, "priority") /* client to server or relay: `tick` is the priority of its requests from now on */
 
 enum pwi_say {
 #define PWI_SAY_ENUM(name, number, text) PWI_SAY_##name = (number),

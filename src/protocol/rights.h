@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/log.h"
 #include "protocol/catalogue.h"
 
 struct pwi_rights {
@@ -43,6 +44,14 @@ bool pwi_rights_reach(const struct pwi_rights *rights, const char *name);
 bool pwi_rights_may_read(const struct pwi_rights *rights, const char *name);
 bool pwi_rights_may_change(const struct pwi_rights *rights, const char *name);
 bool pwi_rights_may_delete(const struct pwi_rights *rights, const char *name);
+
+/* The priority (wire/hello.h) of work for which this one is stated, or none with 0: at most that of the rights. */
+uint8_t pwi_rights_priority(const struct pwi_rights *rights, uint8_t stated);
+
+/* The same for the hello of a link. It is logged if there is no such priority (PAWL_UNSUPPORTED), or if it is more than
+ * the rights permit. */
+PAWL_MUST_USE pawl_status pwi_rights_greet(const struct pwi_rights *rights, uint8_t stated, const char *peer,
+                                           const char *identity, const struct pwi_log *log, uint8_t *priority_out);
 
 #define PWI_RIGHTS_TEXT_MAX 192
 

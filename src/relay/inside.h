@@ -9,6 +9,8 @@
 
 /* A child's link. */
 struct relay_child {
+  uint8_t priority;         /* of its requests */
+  struct pwi_rights rights; /* which bound that */
   struct pwi_shown shown;
   uint8_t seal[PWI_SEAL_SIZE]; /* the last proof */
   uint64_t proved_to;          /* the id of this relay then */
@@ -26,6 +28,7 @@ struct relay_age {
 struct relay_waiter {
   struct pwi_link link;
   uint64_t number, task, sender;
+  uint8_t priority;                /* of its child, when it came */
   struct relay_age age;            /* of a pull */
   bool is_again;                   /* a pull that was to be answered with other rows already */
   bool is_gone;                    /* its link is down, or it was answered */
@@ -37,6 +40,7 @@ struct relay_crowd {
   struct pwi_relay *relay;
   uint64_t id;
   uint8_t value_type;
+  uint8_t priority;        /* the highest of any waiter */
   char *rows;              /* that go with an OK; NULL: none */
   size_t bytes;            /* of `rows` */
   uint64_t version, found; /* of the answers; as in an outcome */
@@ -123,7 +127,8 @@ struct pwi_relay {
   uint64_t last_crowd;
   uint64_t memory; /* of sums and reads */
   bool is_leaving;
-  int64_t spread; /* time between the first and the last push of a sum, lately */
+  uint8_t priority; /* as the servers are told */
+  int64_t spread;   /* time between the first and the last push of a sum, lately */
   struct pwi_relay_figures figures;
 };
 
@@ -151,6 +156,18 @@ void pwi_relay_look(struct pwi_relay *relay, int64_t now);
 void pwi_relay_lose(struct pwi_relay *relay, struct pwi_link link);
 void pwi_relay_give_up(struct pwi_relay *relay); /* all sums that are not sent */
 void pwi_relay_free(struct relay_sum *sum);
+
+/* priority.c */
+
+/* A child has made a link, or states another priority. Any status but PAWL_OK closes the link. */
+pawl_status pwi_relay_greet(struct pwi_relay *relay, struct relay_child *child, const struct pwi_link_info *info,
+                            const struct pwi_peering *peering);
+pawl_status pwi_relay_hear_priority(struct pwi_relay *relay, struct pwi_link link, uint64_t stated);
+
+/* A request is sent, or waits for one that is under way, or one has ended: the servers are told how urgent the others
+ * are. */
+void pwi_relay_weigh(struct pwi_relay *relay);
+void pwi_relay_raise(struct relay_crowd *crowd, uint8_t priority);
 
 /* senders.c: adds senders, each once. False without memory, or if there are too many: nothing has changed. */
 bool pwi_relay_add_senders(struct relay_senders *to, const struct pwi_contributor *senders, size_t count);

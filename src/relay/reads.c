@@ -135,6 +135,7 @@ static bool wait_for(struct relay_read *read, const struct relay_waiter *waiter,
   while (i < crowd->waiter_count && (!crowd->waiters[i].is_gone || crowd->waiters[i].out)) i++;
   if (i == WAITERS_MAX || !PWI_GROW(crowd->waiters, crowd->waiter_room, i + 1)) return false;
   crowd->waiters[i] = *waiter;
+  pwi_relay_raise(crowd, waiter->priority);
   if (i == crowd->waiter_count) crowd->waiter_count++;
   *place_out = i;
   return true;
@@ -259,7 +260,10 @@ static void end(struct relay_read *read, bool is_read) {
   else
     fail(read);
   struct relay_read *next = find(crowd->relay, READ_GATHERED, &read->terms, read->keys);
-  if (next) send(next);
+  if (next)
+    send(next);
+  else
+    pwi_relay_weigh(crowd->relay);
   if (--crowd->out_count == 0) unread(crowd);
 }
 
@@ -312,6 +316,7 @@ static void send(struct relay_read *read) {
                                        .hops = read->hops + 1,
                                        .answer = &read->answer};
   read->task = (struct pwi_task){.finished = finished};
+  pwi_relay_weigh(relay);
   if (!status) relay->figures.reads++;
   if (!status) relay->figures.bytes_read += read->crowd.bytes;
   if (!status) status = pwi_client_relay(relay->client, &read->task, flow, &read->relayed);
@@ -356,10 +361,13 @@ bool pwi_relay_read(struct pwi_relay *relay, const struct relay_request *pull) {
   if (answer_at_once(relay, pull, &waiter)) return true;
   struct relay_read *sent = find(relay, READ_SENT, &pull->terms, pull->keys);
   if (sent && now > sent->sent_at + PATIENCE) return false;
-  if (sent && join(sent, pull, &waiter)) return true;
-  if (!gather(relay, &pull->terms, pull->keys, pull->entry, &waiter, pull->contributors, pull->count, pull->hops))
+  if (!(sent && join(sent, pull, &waiter)) &&
+      !gather(relay, &pull->terms, pull->keys, pull->entry, &waiter, pull->contributors, pull->count, pull->hops))
     return false;
-  if (!sent) send(find(relay, READ_GATHERED, &pull->terms, pull->keys));
+  if (sent)
+    pwi_relay_weigh(relay);
+  else
+    send(find(relay, READ_GATHERED, &pull->terms, pull->keys));
   return true;
 }
 

@@ -178,6 +178,7 @@ static pawl_status request(void *context, struct pwi_link link, const struct pwi
   }
   struct relay_child *child = child_of(relay, link);
   if (!child) return PAWL_NO_MEMORY;
+  push.waiter.priority = child->priority;
   if (!is_proven(relay, child, control, body)) {
     say(relay, &push.waiter, PWI_CODE_UNPROVEN, PAWL_OK);
     return PAWL_OK;
@@ -193,6 +194,16 @@ static pawl_status request(void *context, struct pwi_link link, const struct pwi
 }
 
 /* --- the client's events -------------------------------------------------------------------------------- */
+
+static pawl_status link_up(void *context, struct pwi_link link, const struct pwi_link_info *info,
+                           const struct pwi_peering *peering) {
+  struct relay_child *child = child_of(context, link);
+  return child ? pwi_relay_greet(context, child, info, peering) : PAWL_NO_MEMORY;
+}
+
+static pawl_status priority(void *context, struct pwi_link link, uint64_t stated) {
+  return pwi_relay_hear_priority(context, link, stated);
+}
 
 static void link_down(void *context, struct pwi_link link) {
   struct pwi_relay *relay = context;
@@ -225,8 +236,14 @@ pawl_status pwi_relay_create(const struct pwi_relay_config *config, struct pwi_r
   if (!relay) return PAWL_NO_MEMORY;
   relay->config = *config;
   if (relay->config.memory_max == 0) relay->config.memory_max = MEMORY_DEFAULT;
-  relay->relaying =
-      (struct pwi_relaying){.context = relay, .request = request, .link_down = link_down, .done = done, .look = look};
+  relay->priority = config->priority ? config->priority : PWI_PRIORITY_USUAL;
+  relay->relaying = (struct pwi_relaying){.context = relay,
+                                          .link_up = link_up,
+                                          .priority = priority,
+                                          .request = request,
+                                          .link_down = link_down,
+                                          .done = done,
+                                          .look = look};
   pwi_relay_job(&config->tree, job);
   struct pwi_client_config client = {.net = config->net,
                                      .random = config->random,
@@ -235,7 +252,7 @@ pawl_status pwi_relay_create(const struct pwi_relay_config *config, struct pwi_r
                                      .host = config->host,
                                      .rack = config->rack,
                                      .job = job,
-                                     .priority = config->priority,
+                                     .priority = relay->priority,
                                      .identity = config->identity,
                                      .membership_changed = membership_changed,
                                      .context = relay,
@@ -281,4 +298,7 @@ void pwi_relay_figures(const struct pwi_relay *relay, struct pwi_relay_figures *
     figures_out->kept_bytes += read->memory;
   }
   figures_out->waiting_bytes = relay->memory - figures_out->kept_bytes;
+  figures_out->children = relay->children.count;
+  figures_out->priority = relay->priority;
+  figures_out->memory_max = relay->config.memory_max;
 }

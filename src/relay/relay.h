@@ -18,6 +18,7 @@
 
 #include "client/client.h"
 #include "protocol/relays.h"
+#include "protocol/rights.h"
 
 struct pwi_relay;
 
@@ -29,8 +30,10 @@ struct pwi_relay_config {
   const char *host, *rack;
   const uint8_t *identity;
   struct pwi_relay_tree tree;
-  uint8_t priority;    /* of its requests at servers, PWI_PRIORITY_…; 0: the usual one */
-  uint64_t memory_max; /* bytes of pushes and rows that wait or are kept; 0: 1 GiB */
+  uint8_t priority;     /* the lowest of its requests at servers, PWI_PRIORITY_…; 0: that of its children */
+  uint64_t memory_max;  /* bytes of pushes and rows that wait or are kept; 0: 1 GiB */
+  pwi_rights_of rights; /* of its children, of which it needs the priority; NULL: they have no limits */
+  void *rights_context;
 };
 
 /* Creates a relay, which begins to join. Errors as pwi_client_create. */
@@ -55,6 +58,9 @@ struct pwi_relay_figures {
   uint64_t pulls_kept;             /* of these, with rows that were here already */
   uint64_t reads, bytes_read;      /* requests for rows that were sent up */
   uint64_t kept, kept_bytes;       /* reads whose rows are here now, or on their way */
+  uint64_t children;               /* members and relays that have a link to it */
+  uint64_t priority;               /* of its requests at servers */
+  uint64_t memory_max;
 };
 
 void pwi_relay_figures(const struct pwi_relay *relay, struct pwi_relay_figures *figures_out);

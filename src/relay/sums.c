@@ -106,6 +106,7 @@ static bool add(struct relay_sum *sum, const struct relay_request *push) {
   else
     pwi_row_kernels_best()->array[PWI_APPLY_ADD][crowd->value_type - 1](sum->values, push->values, count);
   crowd->waiters[crowd->waiter_count++] = push->waiter;
+  pwi_relay_raise(crowd, push->waiter.priority);
   if (push->hops > sum->hops) sum->hops = push->hops;
   return true;
 }
@@ -143,6 +144,7 @@ static void finished(struct pwi_task *task) {
   struct pwi_relay *relay = sum->crowd.relay;
   bool is_applied = task->status == PAWL_OK;
   sum->is_over = true;
+  pwi_relay_weigh(relay);
   sum->crowd.version = sum->answer.outcome.version;
   relay->figures.applied += is_applied;
   if (!is_applied) relay->figures.refused += sum->contributors.count;
@@ -196,6 +198,7 @@ static void send(struct relay_sum *sum) {
                                       .answer = &sum->answer};
   sum->task = (struct pwi_task){.finished = finished};
   sum->is_sent = true;
+  pwi_relay_weigh(relay);
   relay->figures.aggregates++;
   relay->figures.bytes_out += sum->bytes;
   answer_early(sum);

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "server/inside.h"
 
-static struct pwi_rights rights_of(const struct pwi_server *server, const char *identity) {
+struct pwi_rights pwi_server_rights_of(const struct pwi_server *server, const char *identity) {
   struct pwi_rights everything = {.write = true};
   return server->config.rights ? server->config.rights(server->config.rights_context, identity) : everything;
 }
@@ -34,7 +34,7 @@ static pawl_status check(struct pwi_server *server, const char *identity, const 
 
 pawl_status pwi_server_admit(struct pwi_server *server, const struct pwi_link_info *info, uint8_t role,
                              struct pwi_rights *rights_out, struct pwi_quota_account **account_out) {
-  *rights_out = rights_of(server, info->identity);
+  *rights_out = pwi_server_rights_of(server, info->identity);
   struct pwi_audit_who who = {.identity = info->identity, .peer = info->peer, .rights = rights_out};
   pawl_status status = check(server, info->identity, rights_out, role == PWI_ROLE_SERVER, account_out);
   audit(server, &who, "LINK", role, status);
@@ -49,7 +49,7 @@ pawl_status pwi_server_name_peer(struct server_peer *peer, const struct pwi_link
 
 static void review_peer(struct pwi_server *server, struct server_peer *peer) {
   if (!peer->is_up || !peer->identity) return;
-  struct pwi_rights rights = rights_of(server, peer->identity);
+  struct pwi_rights rights = pwi_server_rights_of(server, peer->identity);
   bool is_client = peer->kind == PEER_CLIENT;
   struct pwi_audit_who who = {.identity = peer->identity, .peer = peer->address, .rights = &rights};
   if (rights.is_nobody || (peer->kind == PEER_PREVIOUS && !pwi_rights_are_full(&rights))) {

@@ -40,7 +40,7 @@ struct server_peer {
   int64_t began_at;                  /* PEER_NEXT: when the connection was begun */
   uint64_t node;                     /* PEER_PREVIOUS, PEER_NEXT */
   struct pwi_handler_link *handler;  /* PEER_CLIENT */
-  struct pwi_control control;        /* PEER_MANAGER */
+  struct pwi_control control;        /* PEER_MANAGER; PEER_CLIENT: of a message that is no request */
   struct pwi_inbox inbox;            /* PEER_PREVIOUS, PEER_NEXT */
 
   uint8_t priority;  /* PEER_CLIENT: of its work; 0: not yet up, or going down */
@@ -166,14 +166,14 @@ struct server_peer *pwi_server_connect(struct pwi_server *server, enum server_pe
 /* server/access.c: checks whether a peer may connect, and its rights. */
 PAWL_MUST_USE pawl_status pwi_server_admit(struct pwi_server *server, const struct pwi_link_info *info, uint8_t role,
                                            struct pwi_rights *rights_out, struct pwi_quota_account **account_out);
+struct pwi_rights pwi_server_rights_of(const struct pwi_server *server, const char *identity);
 PAWL_MUST_USE pawl_status pwi_server_name_peer(struct server_peer *peer, const struct pwi_link_info *info);
 
 /* server/priority.c: which clients wait for others (docs/priorities.md). */
-/* The priority of a client by its hello and its rights. PAWL_UNSUPPORTED: there is none such. */
-PAWL_MUST_USE pawl_status pwi_server_priority_of(struct pwi_server *server, const struct pwi_link_info *info,
-                                                 unsigned stated, const struct pwi_rights *rights,
-                                                 uint8_t *priority_out);
 void pwi_server_priority_up(struct pwi_server *server, struct server_peer *peer);
+/* A client states another priority. PAWL_UNSUPPORTED: there is none such. */
+PAWL_MUST_USE pawl_status pwi_server_priority_state(struct pwi_server *server, struct server_peer *peer,
+                                                    uint64_t stated);
 void pwi_server_priority_down(struct pwi_server *server, struct server_peer *peer);
 void pwi_server_priority_begin(struct pwi_server *server, struct server_peer *peer); /* a message begins */
 void pwi_server_priority_end(struct pwi_server *server, struct server_peer *peer);   /* it has ended */

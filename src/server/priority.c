@@ -39,24 +39,6 @@ static void decide(struct pwi_server *server, int64_t now) {
 /* With clients of one priority there is nothing to decide. */
 static bool is_idle(const struct pwi_server *server) { return server->turns.in_use < 2; }
 
-pawl_status pwi_server_priority_of(struct pwi_server *server, const struct pwi_link_info *info, unsigned stated,
-                                   const struct pwi_rights *rights, uint8_t *priority_out) {
-  if (stated > PWI_PRIORITY_HIGHEST) {
-    pwi_log(server->config.log, PAWL_LOG_WARN, "priority.unknown", "peer=%s priority=%u why='priorities are %d to %d'",
-            info->peer, stated, PWI_PRIORITY_LOWEST, PWI_PRIORITY_HIGHEST);
-    return PAWL_UNSUPPORTED;
-  }
-  unsigned priority = stated ? stated : PWI_PRIORITY_USUAL;
-  if (rights->priority != 0 && priority > rights->priority) {
-    if (stated)
-      pwi_log(server->config.log, PAWL_LOG_WARN, "priority.limited", "peer=%s identity=%s priority=%u limit=%llu",
-              info->peer, info->identity, stated, (unsigned long long)rights->priority);
-    priority = (unsigned)rights->priority;
-  }
-  *priority_out = (uint8_t)priority;
-  return PAWL_OK;
-}
-
 void pwi_server_priority_up(struct pwi_server *server, struct server_peer *peer) {
   pwi_turns_enter(&server->turns, peer->priority);
   hold(server, peer, server->turns.levels[peer->priority].is_held);
@@ -71,6 +53,23 @@ void pwi_server_priority_down(struct pwi_server *server, struct server_peer *pee
   pwi_turns_leave(&server->turns, peer->priority);
   peer->priority = 0;
   decide(server, now);
+}
+
+/* The level of a relay follows the members whose requests it sends, so it may be held or released at once. */
+pawl_status pwi_server_priority_state(struct pwi_server *server, struct server_peer *peer, uint64_t stated) {
+  struct pwi_rights rights = pwi_server_rights_of(server, peer->identity);
+  if (stated > PWI_PRIORITY_HIGHEST) return PAWL_UNSUPPORTED;
+  uint8_t priority = pwi_rights_priority(&rights, (uint8_t)stated);
+  if (priority == peer->priority) return PAWL_OK;
+  int64_t now = now_of(server);
+  if (peer->is_receiving) pwi_turns_end(&server->turns, peer->priority, now);
+  pwi_turns_leave(&server->turns, peer->priority);
+  pwi_turns_enter(&server->turns, priority);
+  if (peer->is_receiving) pwi_turns_begin(&server->turns, priority, now);
+  peer->priority = priority;
+  hold(server, peer, server->turns.levels[priority].is_held);
+  decide(server, now);
+  return PAWL_OK;
 }
 
 void pwi_server_priority_begin(struct pwi_server *server, struct server_peer *peer) {

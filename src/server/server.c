@@ -311,7 +311,8 @@ static void accept_peer(struct pwi_server *server, struct pwi_link link, const s
   uint8_t priority = 0;
   pawl_status status = pwi_server_admit(server, info, peering->hello.role, &rights, &account);
   if (!status && !is_server) {
-    status = pwi_server_priority_of(server, info, peering->hello.priority, &rights, &priority);
+    status =
+        pwi_rights_greet(&rights, peering->hello.priority, info->peer, info->identity, server->config.log, &priority);
     if (status) pwi_quota_account_leave(&server->accounts, account);
   }
   if (status) {
@@ -405,6 +406,9 @@ static struct pwi_receive message(void *self, struct pwi_link link, const struct
   struct pwi_server *server = self;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
   if (!peer || !peer->is_up) return (struct pwi_receive){.how = PWI_RECEIVE_DROP};
+  /* It may come between the pieces of a request. */
+  if (peer->handler && pwi_message_peek_kind(message->head) == PWI_SAY_PRIORITY)
+    return pwi_control_begin(&peer->control, message, &peer->peering.link);
   if (peer->handler) {
     pwi_server_priority_begin(server, peer);
     return pwi_handler_message(peer->handler, message);
@@ -417,17 +421,20 @@ static void piece(void *self, struct pwi_link link, void *context, size_t offset
   struct pwi_server *server = self;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
   if (!peer) return;
-  if (peer->handler) {
+  if (peer->handler && context != &peer->control) {
     pwi_handler_piece(peer->handler, offset, data, size);
     return;
   }
-  if (peer->kind != PEER_MANAGER) {
+  if (!peer->handler && peer->kind != PEER_MANAGER) {
     pwi_inbox_piece(&peer->inbox, offset, data, size);
     return;
   }
   assert(context == &peer->control);
   pawl_status status = pwi_control_open(&peer->control, data, size, &peer->peering.link);
-  if (!status) status = from_manager(server, &peer->control, data);
+  if (!status && peer->handler)
+    status = pwi_server_priority_state(server, peer, peer->control.head.tick);
+  else if (!status)
+    status = from_manager(server, &peer->control, data);
   if (!status) return;
   pwi_log(server->config.log, PAWL_LOG_WARN, "message.bad", "kind=%u why=%s", peer->control.head.kind,
           pawl_status_name(status));
@@ -438,7 +445,7 @@ static void message_end(void *self, struct pwi_link link, void *context, pawl_st
   struct pwi_server *server = self;
   struct server_peer *peer = pwi_idmap_get(&server->links, link.id);
   if (!peer) return;
-  if (peer->handler) pwi_server_priority_end(server, peer);
+  if (peer->handler && context != &peer->control) pwi_server_priority_end(server, peer);
   if (peer->handler && context == peer->handler) pwi_handler_message_end(peer->handler, status);
   if (context == &peer->inbox && !status) pwi_server_chain_said(server, peer);
 }

@@ -25,7 +25,9 @@ static pawl_status create_relay(struct pwi_cluster_client *client, const struct 
                                     .manager = pwi_cluster_managers(client->cluster),
                                     .host = client->name,
                                     .rack = client->rack,
-                                    .tree = *client->tree};
+                                    .tree = *client->tree,
+                                    .priority = client->priority,
+                                    .rights = client->cluster->config.rights};
   pawl_status status = pwi_relay_create(&config, &client->relay);
   if (!status) client->client = pwi_relay_client(client->relay);
   return status;

@@ -75,6 +75,9 @@ const char *pwi_hello_role_text(uint8_t role);
 /* Section READ_FIRST in requests. */
 #define PWI_FEATURE_READ_FIRST UINT64_C(0x10000)
 
+/* A client may state another priority while its link is up. */
+#define PWI_FEATURE_PRIORITY UINT64_C(0x20000)
+
 /* Priorities of clients: higher ones go first (docs/priorities.md). */
 #define PWI_PRIORITY_LOWEST 1
 #define PWI_PRIORITY_HIGHEST 9

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "client/relaying.h"
 #include "cluster.h"
 #include "server/inside.h"
 
@@ -174,32 +175,39 @@ static void test_the_end_of_the_urgent_client_frees_the_others(void **state) {
   pwi_cluster_close(&cluster);
 }
 
-static struct pwi_rights limited(void *context, const char *identity) {
-  (void)context;
-  struct pwi_rights rights = {.write = true};
-  if (strcmp(identity, "limited") == 0) rights.priority = 3;
-  return rights;
+static void test_a_client_may_state_another_priority(void **state) {
+  (void)state;
+  open_scene((const uint8_t[]){5, 1, 1});
+  for (size_t i = 0; i < CLIENTS; i++) begin(&hands[i]);
+  cluster_run_for(&cluster, 300 * MS);
+  assert_int_equal(server()->held_links, 2);
+  pwi_client_set_priority(hands[1].client.client, 6);
+  cluster_run_for(&cluster, 300 * MS);
+  assert_int_equal(server()->held_links, 2); /* the first and the third */
+  uint64_t first = hands[0].pushes, second = hands[1].pushes;
+  cluster_run_for(&cluster, 500 * MS);
+  assert_int_equal(hands[0].pushes, first);
+  assert_true(hands[1].pushes > second + 100);
+  pwi_client_set_priority(hands[1].client.client, 1);
+  cluster_run_for(&cluster, 300 * MS);
+  assert_true(hands[0].pushes > first + 10);
+  stop_all();
+  cluster_run_while(&cluster, is_under_way, NULL, 10000 * MS);
+  assert_int_equal(total(), (int64_t)(hands[0].pushes + hands[1].pushes + hands[2].pushes));
+  pwi_cluster_close(&cluster);
 }
 
-static void test_the_limit_of_a_key_bounds_the_priority(void **state) {
+static void test_a_priority_that_there_is_not_costs_the_link(void **state) {
   (void)state;
-  struct pwi_cluster_config config = {.seed = 5, .processes = 1, .shards = 1, .points = 1};
-  cluster_open(&cluster, &config);
-  struct pwi_server *is = server();
-  struct pwi_rights rights = limited(NULL, "limited"), free = limited(NULL, "other");
-  struct pwi_link_info info = {.peer = "peer", .identity = "limited"};
-  uint8_t priority = 0;
-  assert_int_equal(pwi_server_priority_of(is, &info, 9, &rights, &priority), PAWL_OK);
-  assert_int_equal(priority, 3);
-  assert_int_equal(pwi_server_priority_of(is, &info, 0, &rights, &priority), PAWL_OK);
-  assert_int_equal(priority, 3);
-  assert_int_equal(pwi_server_priority_of(is, &info, 2, &rights, &priority), PAWL_OK);
-  assert_int_equal(priority, 2);
-  assert_int_equal(pwi_server_priority_of(is, &info, 9, &free, &priority), PAWL_OK);
-  assert_int_equal(priority, 9);
-  assert_int_equal(pwi_server_priority_of(is, &info, 0, &free, &priority), PAWL_OK);
-  assert_int_equal(priority, PWI_PRIORITY_USUAL);
-  assert_int_equal(pwi_server_priority_of(is, &info, 10, &free, &priority), PAWL_UNSUPPORTED);
+  open_scene((const uint8_t[]){5, 5, 5});
+  pwi_client_set_priority(hands[1].client.client, PWI_PRIORITY_HIGHEST + 1);
+  cluster_run_for(&cluster, 300 * MS);
+  assert_true(pwi_cluster_client_figures(&hands[1].client).reconnects > 0);
+  pwi_client_set_priority(hands[1].client.client, PWI_PRIORITY_HIGHEST);
+  begin(&hands[1]);
+  stop_all();
+  cluster_run_while(&cluster, is_under_way, NULL, 10000 * MS);
+  assert_int_equal(total(), 1);
   pwi_cluster_close(&cluster);
 }
 
@@ -209,7 +217,8 @@ int main(void) {
       cmocka_unit_test(test_a_held_client_has_its_turn),
       cmocka_unit_test(test_clients_without_a_priority_are_equal),
       cmocka_unit_test(test_the_end_of_the_urgent_client_frees_the_others),
-      cmocka_unit_test(test_the_limit_of_a_key_bounds_the_priority),
+      cmocka_unit_test(test_a_client_may_state_another_priority),
+      cmocka_unit_test(test_a_priority_that_there_is_not_costs_the_link),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,9 @@ static struct {
 static const char *restricted; /* a node whose new links have rights for the space ads only; NULL: none */
 static uint64_t member_rate;   /* quota of the new links of members, in bytes a second; 0: none */
 
+/* What the members state, and the highest priority that their keys permit; 0: none. */
+static uint8_t urgency[MEMBERS], highest;
+
 /* A node whose name begins with "ads" has a key for the space ads only. */
 static inline struct pwi_rights limited(void *context, const char *identity) {
   struct pwi_rights rights = {.write = true};
@@ -37,6 +40,7 @@ static inline struct pwi_rights limited(void *context, const char *identity) {
   if (strncmp(identity, "ads", 3) == 0 || (restricted && strcmp(identity, restricted) == 0))
     strcpy(rights.space, "ads");
   if (strncmp(identity, "member", 6) == 0) rights.rate = member_rate;
+  if (strncmp(identity, "member", 6) == 0) rights.priority = highest;
   return rights;
 }
 
@@ -66,7 +70,7 @@ static inline void finished(struct pwi_task *task) {
 
 static inline void add_member(size_t i) {
   static struct pwi_task entered;
-  scene.members[i] = (struct pwi_cluster_client){.job = "work"};
+  scene.members[i] = (struct pwi_cluster_client){.job = "work", .priority = urgency[i]};
   snprintf(scene.members[i].name, sizeof scene.members[i].name, "member%zu", i);
   cluster_client_add(&scene.cluster, &scene.members[i]);
   cluster_wait_joined(&scene.members[i]);

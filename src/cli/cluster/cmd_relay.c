@@ -143,6 +143,7 @@ static int settle_and_run(struct relay_order *order) {
   if (exit_code != PWI_EXIT_OK) return exit_code;
   order->config.net = order->options.net;
   order->config.listen = order->listen;
+  order->config.access = order->options.access;
   return run_relay(order);
 }
 
@@ -183,12 +184,15 @@ static const struct pwi_cli_option options[] = {
     {LETTER_RACK, "rack", "LABEL",
      "label of the rack; members push to a relay in their rack if there is one (default: PAWL_RACK)"},
     {LETTER_PRIORITY, "priority", "N",
-     "priority of its requests at the servers, from 1 to 9; 9 is the most urgent (default: PAWL_PRIORITY, or 5)"},
+     "lowest priority of its requests at the servers, from 1 to 9; 9 is the most urgent (default: PAWL_PRIORITY, or "
+     "that of the members that wait for them)"},
     {LETTER_JOIN_TIMEOUT, "join-timeout", "SECONDS", "wait at most SECONDS for the manager at the start (default: 10)"},
     {PWI_ROLE_KEY_FILE, "key-file", "FILE", "keys of the cluster (default: PAWL_KEY_FILE, or PAWL_KEY)"},
     {PWI_ROLE_CERTIFICATE, "certificate", "FILE", "PEM file of the node's certificate with its chain, instead of keys"},
     {PWI_ROLE_PRIVATE_KEY, "private-key", "FILE", "PEM file of the private key of --certificate"},
     {PWI_ROLE_AUTHORITY, "authority", "FILE", "PEM file of the authority that signed the certificates of all nodes"},
+    {PWI_ROLE_RIGHTS, "rights", "FILE",
+     "rights of each name in a certificate, as for 'pawl server'; a relay uses their highest priorities"},
     {PWI_ROLE_REQUIRE_ENCRYPTION, "require-encryption", NULL, "refuse unencrypted links and shared memory"},
     {PWI_ROLE_TRANSPORT, "transport", "KIND",
      "auto (default), tcp (no shared memory), or rdma (also between machines)"},

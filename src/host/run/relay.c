@@ -26,6 +26,7 @@ struct pwi_run_relay {
   uint8_t identity[PWI_SEAL_SECRET];
   struct pwi_net *net;
   struct pwi_relay *relay;
+  struct pwi_run_access *access;
   atomic_int told; /* how often it was told to stop */
 };
 
@@ -59,7 +60,9 @@ static pawl_status open_role(struct pwi_run_relay *relay, struct pwi_run_problem
                                   .identity = relay->identity,
                                   .tree = config->tree,
                                   .priority = config->priority,
-                                  .memory_max = config->memory_max};
+                                  .memory_max = config->memory_max,
+                                  .rights = pwi_run_access_rights,
+                                  .rights_context = relay->access};
   pawl_status status = pwi_relay_create(&role, &relay->relay);
   if (!status) relay->net->self = pwi_relay_client(relay->relay);
   if (status == PAWL_INVALID)
@@ -82,7 +85,9 @@ pawl_status pwi_run_relay_open(const struct pwi_run_relay_config *config, struct
   gethostname(relay->host, sizeof relay->host - 1);
   snprintf(relay->name, sizeof relay->name, "relay-%ld", (long)getpid());
   relay->log.node = relay->name;
-  pawl_status status = open_net(relay, problem);
+  pawl_status status = pwi_run_access_open(&config->access, &relay->access, problem);
+  if (!status) problem->text[0] = '\0';
+  if (!status) status = open_net(relay, problem);
   if (!status) status = open_role(relay, problem);
   if (!status) {
     *relay_out = relay;
@@ -176,6 +181,7 @@ void pwi_run_relay_close(struct pwi_run_relay *relay) {
   if (!relay) return;
   pwi_net_destroy(relay->net);
   pwi_relay_destroy(relay->relay);
+  pwi_run_access_close(relay->access);
   explicit_bzero(relay->identity, sizeof relay->identity);
   pwi_free(relay);
 }

@@ -6,19 +6,21 @@
 #ifndef PWI_HOST_RUN_RELAY_H
 #define PWI_HOST_RUN_RELAY_H
 
+#include "host/run/access.h"
 #include "host/run/problem.h"
 #include "net/tcp/tcp.h"
 #include "relay/relay.h"
 
 struct pwi_run_relay_config {
   struct pwi_tcp_config net;
-  const char *manager; /* address of the manager, or of several */
-  const char *listen;  /* host:port; port 0: any */
-  const char *host;    /* label of the machine; NULL: its host name */
-  const char *rack;    /* NULL: "" */
+  struct pwi_run_access_config access; /* limits of the members' priorities; its `keys` are those of `net` */
+  const char *manager;                 /* address of the manager, or of several */
+  const char *listen;                  /* host:port; port 0: any */
+  const char *host;                    /* label of the machine; NULL: its host name */
+  const char *rack;                    /* NULL: "" */
   struct pwi_relay_tree tree;
-  uint8_t priority;    /* 0: the usual one */
-  uint64_t memory_max; /* 0: the relay's default */
+  uint8_t priority; /* as in struct pwi_relay_config, as the next one */
+  uint64_t memory_max;
 };
 
 struct pwi_run_relay;
