@@ -1,4 +1,4 @@
-/* Options shared by `pawl manager` and `pawl server`: addresses, keys and certificates, HTTP, and the parent
+/* Options shared by `pawl manager`, `pawl server` and `pawl relay`: addresses, keys and certificates, HTTP, and the parent
  * process. */
 #ifndef PWI_CLI_ROLE_OPTIONS_H
 #define PWI_CLI_ROLE_OPTIONS_H
@@ -33,11 +33,26 @@ enum {
   PWI_ROLE_PARENT,
 };
 
-/* The options whose help is the same for both commands. */
+#define PWI_ROLE_HTTP_DEFAULT "127.0.0.1:0" /* of servers and relays */
+
+/* The options of servers and relays whose help is the same. */
+#define PWI_ROLE_HTTP_OPTION                                                                                           \
+  {                                                                                                                    \
+    PWI_ROLE_HTTP, "http", "ADDRESS",                                                                                  \
+        "serve /metrics and /healthz on ADDRESS, or none (default: " PWI_ROLE_HTTP_DEFAULT ", any port)"               \
+  }
+
+/* The options of managers, too. */
+#define PWI_ROLE_HTTP_TOKEN_OPTION                                                                                     \
+  {                                                                                                                    \
+    PWI_ROLE_HTTP_TOKEN, "http-token", "FILE",                                                                         \
+        "file of tokens that /metrics requires (Authorization: Bearer), see 'pawl key token'; needed if other "        \
+        "machines can reach --http and there are no certificates"                                                      \
+  }
+
+/* The options whose help is the same for managers and servers. */
 #define PWI_ROLE_OPTIONS                                                                                               \
-  {PWI_ROLE_HTTP_TOKEN, "http-token", "FILE",                                                                          \
-   "file of tokens that /metrics requires (Authorization: Bearer), see 'pawl key token'; needed if other machines "    \
-   "can reach --http and there are no certificates"},                                                                  \
+  PWI_ROLE_HTTP_TOKEN_OPTION,                                                                                          \
       {PWI_ROLE_KEY_FILE, "key-file", "FILE", "keys of the cluster (default: PAWL_KEY_FILE, or PAWL_KEY)"},            \
       {PWI_ROLE_CERTIFICATE, "certificate", "FILE",                                                                    \
        "PEM file of the node's certificate with its chain, instead of keys"},                                          \

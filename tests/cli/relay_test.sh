@@ -25,6 +25,8 @@ expect 1 "$pawl" relay --join 127.0.0.1:1 --join-timeout 0.5
 complained "no manager answers at 127.0.0.1:1; start one with 'pawl manager'"
 expect 1 "$pawl" relay --join 127.0.0.1:1 --key-file reader.key
 complained 'the first key has limits, but a relay acts for others'
+expect 1 "$pawl" relay --join 127.0.0.1:1 --key-file own.key --http 0.0.0.0:0
+complained "cannot serve HTTP on 0.0.0.0:0: .*--http-token"
 
 # --- a cluster with two relays ---
 
@@ -70,10 +72,30 @@ all_right() {
 
 # --- without faults; then a relay is killed, and the other one is told to stop ---
 
+export PAWL_PRIORITY=8
 members calm 40
 all_right calm
 members pulls 40 --pull
 all_right pulls
+unset PAWL_PRIORITY
+
+# counts NAME VALUE: the page of the relay that is left has, before long, this figure.
+counts() {
+  eventually sh -c "curl --silent --max-time 5 '${page}metrics' | grep -q '^$1 $2\$'" ||
+    fail "$1 is not $2: $(curl --silent --max-time 5 "${page}metrics")"
+}
+
+page=$(sed -n 's,.*\(http://[^ ]*\)metrics.*,\1,p' left.log)
+[ -n "$page" ] || fail "the relay names no page: $(cat left.log)"
+if command -v curl >/dev/null; then
+  for name in pushes aggregates applied bytes_in bytes_out pulls reads; do
+    counts "pawl_relay_${name}_total" '[1-9][0-9]*'
+  done
+  counts 'pawl_relay_tree{tree="rack"}' 1
+  counts pawl_relay_priority 8
+  counts pawl_relay_children 0
+  [ "$(curl --silent --max-time 5 "${page}healthz")" = ok ] || fail 'the relay is not well'
+fi
 members harsh 400
 eventually sh -c "'$pawl' status | grep -q 'harsh/values'"
 kill -KILL "$one"

@@ -29,11 +29,16 @@ struct relay_order {
 static void stop(void *context, int times) { pwi_run_relay_stop(context, times); }
 
 static void greet(const struct relay_order *order, const struct pwi_run_relay *relay) {
+  char page[512];
   printf("the relay has joined %s and listens on %s\n"
-         "  its tree:      %s\n"
-         "  stop it:       kill -TERM %ld  (the members of its groups then push to the servers)\n",
-         pwi_role_short(order->config.manager), pwi_role_short(pwi_run_relay_address(relay)), order->tree,
-         (long)getpid());
+         "  its tree:      %s\n",
+         pwi_role_short(order->config.manager), pwi_role_short(pwi_run_relay_address(relay)), order->tree);
+  if (order->config.http) {
+    pwi_role_page(order->config.http, pwi_run_relay_http_is_encrypted(relay), pwi_run_relay_http_port(relay), page,
+                  sizeof page);
+    printf("  monitor it:    %smetrics and %shealthz\n", page, page);
+  }
+  printf("  stop it:       kill -TERM %ld  (the members of its groups then push to the servers)\n", (long)getpid());
   fflush(stdout);
 }
 
@@ -144,6 +149,8 @@ static int settle_and_run(struct relay_order *order) {
   order->config.net = order->options.net;
   order->config.listen = order->listen;
   order->config.access = order->options.access;
+  order->config.http = order->options.http;
+  order->config.http_token = order->options.http_token;
   return run_relay(order);
 }
 
@@ -152,6 +159,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   struct pwi_cli_args args;
   int letter, exit_code = PWI_EXIT_OK;
   pwi_role_options_init(&order.options);
+  order.options.http = PWI_ROLE_HTTP_DEFAULT;
   order.config.rack = getenv("PAWL_RACK");
   const char *priority = getenv("PAWL_PRIORITY");
   if (priority && priority[0] && !read_priority(priority, &order.config.priority))
@@ -186,6 +194,8 @@ static const struct pwi_cli_option options[] = {
     {LETTER_PRIORITY, "priority", "N",
      "lowest priority of its requests at the servers, from 1 to 9; 9 is the most urgent (default: PAWL_PRIORITY, or "
      "that of the members that wait for them)"},
+    PWI_ROLE_HTTP_OPTION,
+    PWI_ROLE_HTTP_TOKEN_OPTION,
     {LETTER_JOIN_TIMEOUT, "join-timeout", "SECONDS", "wait at most SECONDS for the manager at the start (default: 10)"},
     {PWI_ROLE_KEY_FILE, "key-file", "FILE", "keys of the cluster (default: PAWL_KEY_FILE, or PAWL_KEY)"},
     {PWI_ROLE_CERTIFICATE, "certificate", "FILE", "PEM file of the node's certificate with its chain, instead of keys"},

@@ -9,7 +9,6 @@
 #include "host/run/process.h"
 #include "host/run/server.h"
 
-#define DEFAULT_HTTP "127.0.0.1:0"
 #define DRAIN_NS INT64_C(30000000000)
 #define JOIN_NS INT64_C(10000000000)
 
@@ -143,7 +142,7 @@ static int run(const struct pwi_command *command, int argc, char **argv) {
   if (argc > 1 && strcmp(argv[1], "drain") == 0) return pwi_cli_run(&pwi_command_server_drain, argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "forget") == 0) return pwi_cli_run(&pwi_command_server_forget, argc - 1, argv + 1);
   pwi_role_options_init(&order.options);
-  order.options.http = DEFAULT_HTTP;
+  order.options.http = PWI_ROLE_HTTP_DEFAULT;
   order.config.memory_max = UINT64_MAX;
   order.config.drain_ns = DRAIN_NS;
   order.config.rack = getenv("PAWL_RACK");
@@ -181,8 +180,7 @@ static const struct pwi_cli_option options[] = {
      "label of the machine; copies of a key are kept on different machines if possible (default: the host name)"},
     {LETTER_RACK, "rack", "LABEL",
      "label of the rack; copies of a key are kept in different racks if possible (default: PAWL_RACK)"},
-    {PWI_ROLE_HTTP, "http", "ADDRESS",
-     "serve /metrics and /healthz on ADDRESS, or none (default: " DEFAULT_HTTP ", any port)"},
+    PWI_ROLE_HTTP_OPTION,
     {LETTER_DRAIN_TIMEOUT, "drain-timeout", "SECONDS",
      "end after SECONDS even if keys are not yet handed over (default: 30)"},
     {LETTER_JOIN_TIMEOUT, "join-timeout", "SECONDS", "wait at most SECONDS for the manager at the start (default: 10)"},

@@ -351,3 +351,53 @@ unsigned pwi_run_server_health(const struct pwi_run_shard_page *const *shards, s
                      (unsigned long long)shards[i]->report.hollow_count);
   return good ? GOOD : BAD;
 }
+
+/* --- relays --------------------------------------------------------------------------------------------- */
+
+static void print_sums(struct pwi_metrics *metrics, const struct pwi_relay_figures *figures) {
+  counter(metrics, "pawl_relay_pushes_total", "Pushes of children taken.", figures->pushes);
+  counter(metrics, "pawl_relay_bytes_in_total", "Bytes of values in pushes of children.", figures->bytes_in);
+  counter(metrics, "pawl_relay_aggregates_total", "Aggregates sent.", figures->aggregates);
+  counter(metrics, "pawl_relay_bytes_out_total", "Bytes of values in aggregates.", figures->bytes_out);
+  counter(metrics, "pawl_relay_applied_total", "Aggregates that servers applied.", figures->applied);
+  counter(metrics, "pawl_relay_refused_total", "Pushes and pulls left to their senders.", figures->refused);
+}
+
+static void print_reads(struct pwi_metrics *metrics, const struct pwi_relay_figures *figures) {
+  counter(metrics, "pawl_relay_pulls_total", "Pulls of children answered with rows.", figures->pulls);
+  counter(metrics, "pawl_relay_pulls_kept_total", "Of these, pulls answered with rows that were kept.",
+          figures->pulls_kept);
+  counter(metrics, "pawl_relay_bytes_back_total", "Bytes of values in answers to pulls.", figures->bytes_back);
+  counter(metrics, "pawl_relay_reads_total", "Requests for rows sent.", figures->reads);
+  counter(metrics, "pawl_relay_bytes_read_total", "Bytes of values in requested rows.", figures->bytes_read);
+}
+
+void pwi_run_relay_metrics(const struct pwi_run_relay_page *page, struct pwi_text *text) {
+  const struct pwi_relay_figures *figures = &page->figures;
+  struct pwi_metrics metrics = {.text = text};
+  gauge(&metrics, "pawl_relay_joined", "1 if the relay has joined the cluster.", page->joined);
+  gauge(&metrics, "pawl_relay_linked", "1 if the relay has a link to the manager.", page->trouble == PAWL_OK);
+  pwi_metrics_family(&metrics, "pawl_relay_tree", PWI_METRIC_GAUGE, "1, with the tree of relays as a label.");
+  pwi_metrics_u64(&metrics, 1, PWI_LABELS({"tree", page->tree}));
+  gauge(&metrics, "pawl_relay_children", "Links of members and of other relays.", figures->children);
+  gauge(&metrics, "pawl_relay_priority", "Priority of its requests at the servers.", figures->priority);
+  print_sums(&metrics, figures);
+  print_reads(&metrics, figures);
+  gauge(&metrics, "pawl_relay_aggregates_waiting", "Aggregates that are gathered or under way.", figures->waiting);
+  gauge(&metrics, "pawl_relay_waiting_bytes", "Memory for these.", figures->waiting_bytes);
+  gauge(&metrics, "pawl_relay_kept", "Sets of rows that are kept or on their way.", figures->kept);
+  gauge(&metrics, "pawl_relay_kept_bytes", "Memory for these.", figures->kept_bytes);
+  gauge(&metrics, "pawl_relay_bytes_max", "Limit on the memory for aggregates and rows.", figures->memory_max);
+  print_traffic(&metrics, &page->counts);
+}
+
+unsigned pwi_run_relay_health(const struct pwi_run_relay_page *page, int64_t now_ns, struct pwi_text *text) {
+  const char *problem = is_stale(page->at_ns, now_ns) ? "the relay hangs"
+                        : page->is_leaving            ? "the relay is leaving"
+                        : !page->joined               ? "the relay is not in the cluster: "
+                        : page->trouble               ? "the relay has no link to the manager: "
+                                                      : NULL;
+  bool has_reason = problem && !is_stale(page->at_ns, now_ns) && !page->is_leaving;
+  pwi_text_print(text, "%s%s\n", problem ? problem : "ok", has_reason ? pawl_status_text(page->trouble) : "");
+  return problem ? BAD : GOOD;
+}

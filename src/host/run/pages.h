@@ -1,9 +1,9 @@
 /* Formats /metrics and /healthz of a role from figures that the role's thread has recorded.
  *
  * A role is single-threaded and is never queried from outside. Once a second its own thread fills a page,
- * and the thread of the HTTP endpoint formats it (host/run/manager.c and host/run/server.c do the
- * locking). The functions here are pure, so they can be tested without a cluster. docs/cmd-manager.md and
- * docs/cmd-server.md list the metrics.
+ * and the thread of the HTTP endpoint formats it (host/run/manager.c, server.c and relay.c do the
+ * locking). The functions here are pure, so they can be tested without a cluster. docs/cmd-manager.md,
+ * docs/cmd-server.md and docs/cmd-relay.md list the metrics.
  */
 #ifndef PWI_HOST_RUN_PAGES_H
 #define PWI_HOST_RUN_PAGES_H
@@ -15,6 +15,7 @@
 #include "host/text.h"
 #include "net/net.h"
 #include "manager/manager.h"
+#include "relay/relay.h"
 #include "server/server.h"
 
 #define PWI_RUN_STALE_NS INT64_C(5000000000) /* if a page is this old the role's thread hangs */
@@ -50,6 +51,15 @@ struct pwi_run_shard_page {
   int64_t at_ns;
 };
 
+struct pwi_run_relay_page {
+  struct pwi_relay_figures figures;
+  struct pwi_net_counts counts;
+  char tree[PWI_JOB_MAX + 1];
+  bool joined, is_leaving;
+  pawl_status trouble; /* why there is no link to the manager; PAWL_OK if there is one */
+  int64_t at_ns;
+};
+
 /* Fills a page from a server; call it in the server's thread. If memory is short, some vectors are
  * missing. */
 void pwi_run_shard_page_fill(struct pwi_run_shard_page *page, const struct pwi_server *server,
@@ -59,9 +69,12 @@ void pwi_run_shard_page_fini(struct pwi_run_shard_page *page);
 void pwi_run_manager_metrics(const struct pwi_run_manager_page *page, struct pwi_text *text);
 void pwi_run_server_metrics(const struct pwi_run_shard_page *const *shards, size_t count, struct pwi_text *text);
 
+void pwi_run_relay_metrics(const struct pwi_run_relay_page *page, struct pwi_text *text);
+
 /* Write `ok` and return 200, or write the problem and return 503. */
 unsigned pwi_run_manager_health(const struct pwi_run_manager_page *page, int64_t now_ns, struct pwi_text *text);
 unsigned pwi_run_server_health(const struct pwi_run_shard_page *const *shards, size_t count, int64_t now_ns,
                                struct pwi_text *text);
+unsigned pwi_run_relay_health(const struct pwi_run_relay_page *page, int64_t now_ns, struct pwi_text *text);
 
 #endif

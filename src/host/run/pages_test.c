@@ -168,6 +168,76 @@ static void test_one_shard_that_is_not_well_is_named(void **state) {
   }
 }
 
+static struct pwi_run_relay_page good_relay(void) {
+  return (struct pwi_run_relay_page){.figures = {.pushes = 40,
+                                                 .bytes_in = 400,
+                                                 .aggregates = 10,
+                                                 .bytes_out = 100,
+                                                 .applied = 9,
+                                                 .refused = 2,
+                                                 .pulls = 30,
+                                                 .reads = 5,
+                                                 .bytes_back = 300,
+                                                 .bytes_read = 50,
+                                                 .waiting_bytes = 7,
+                                                 .kept_bytes = 8,
+                                                 .children = 4,
+                                                 .priority = 9,
+                                                 .memory_max = 1000},
+                                     .counts = {.links_up = 6},
+                                     .tree = "near-4.fixed",
+                                     .joined = true,
+                                     .at_ns = NOW};
+}
+
+static void test_a_relay_shows_its_figures(void **state) {
+  (void)state;
+  static const char *const lines[] = {"pawl_relay_joined 1",
+                                      "pawl_relay_linked 1",
+                                      "pawl_relay_tree{tree=\"near-4.fixed\"} 1",
+                                      "pawl_relay_children 4",
+                                      "pawl_relay_priority 9",
+                                      "pawl_relay_pushes_total 40",
+                                      "pawl_relay_bytes_in_total 400",
+                                      "pawl_relay_aggregates_total 10",
+                                      "pawl_relay_bytes_out_total 100",
+                                      "pawl_relay_applied_total 9",
+                                      "pawl_relay_refused_total 2",
+                                      "pawl_relay_pulls_total 30",
+                                      "pawl_relay_reads_total 5",
+                                      "pawl_relay_bytes_back_total 300",
+                                      "pawl_relay_bytes_read_total 50",
+                                      "pawl_relay_waiting_bytes 7",
+                                      "pawl_relay_kept_bytes 8",
+                                      "pawl_relay_bytes_max 1000",
+                                      "pawl_net_links_total 6"};
+  struct pwi_run_relay_page page = good_relay();
+  struct pwi_text text = {0};
+  pwi_run_relay_metrics(&page, &text);
+  assert_int_equal(pwi_text_status(&text), PAWL_OK);
+  assert_families_are_whole(&text);
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) assert_line(&text, lines[i]);
+  pwi_text_fini(&text);
+}
+
+static void test_a_relay_is_well_in_its_cluster(void **state) {
+  (void)state;
+  static const char *const words[] = {"ok\n", "the relay hangs\n", "the relay is leaving\n",
+                                      "the relay is not in the cluster: no process listens",
+                                      "the relay has no link to the manager: "};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    struct pwi_run_relay_page page = good_relay();
+    struct pwi_text text = {0};
+    if (i == 1) page.at_ns = NOW - PWI_RUN_STALE_NS - 1;
+    if (i == 2) page.is_leaving = true;
+    if (i == 3) page.joined = false;
+    if (i >= 3) page.trouble = PAWL_LINK_REFUSED;
+    assert_int_equal(pwi_run_relay_health(&page, NOW, &text), i == 0 ? 200 : 503);
+    assert_int_equal(strncmp(pwi_text_view(&text), words[i], strlen(words[i])), 0);
+    pwi_text_fini(&text);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_manager_shows_its_figures),
@@ -175,6 +245,8 @@ int main(void) {
       cmocka_unit_test(test_a_manager_with_a_store_says_whether_it_leads),
       cmocka_unit_test(test_a_server_shows_every_shard_and_vector),
       cmocka_unit_test(test_one_shard_that_is_not_well_is_named),
+      cmocka_unit_test(test_a_relay_shows_its_figures),
+      cmocka_unit_test(test_a_relay_is_well_in_its_cluster),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

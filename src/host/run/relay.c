@@ -1,5 +1,6 @@
 #include "host/run/relay.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 
 #include "base/memory.h"
 #include "host/clock.h"
-#include "host/run/access.h"
+#include "host/run/endpoint.h"
+#include "host/run/pages.h"
 #include "net/net_ops.h"
 #include "net/seal.h"
 
@@ -27,8 +29,62 @@ struct pwi_run_relay {
   struct pwi_net *net;
   struct pwi_relay *relay;
   struct pwi_run_access *access;
+  struct pwi_run_endpoint http;
   atomic_int told; /* how often it was told to stop */
+  pthread_mutex_t mutex;
+  struct pwi_run_relay_page page; /* guarded by the mutex */
 };
+
+/* --- pages ---------------------------------------------------------------------------------------------- */
+
+static void publish(struct pwi_run_relay *relay) {
+  struct pwi_run_relay_page page = {.at_ns = pwi_host_now(), .is_leaving = atomic_load(&relay->told) > 0};
+  struct pwi_client_state state;
+  char job[PWI_JOB_MAX + 1];
+  pwi_relay_figures(relay->relay, &page.figures);
+  pwi_client_state(pwi_relay_client(relay->relay), &state);
+  pwi_net_counts(relay->net, &page.counts);
+  pwi_relay_job(&relay->config.tree, job);
+  snprintf(page.tree, sizeof page.tree, "%s", strchr(job, '.') + 1);
+  page.joined = state.joined && state.sender != 0;
+  page.trouble = state.trouble;
+  pthread_mutex_lock(&relay->mutex);
+  relay->page = page;
+  pthread_mutex_unlock(&relay->mutex);
+}
+
+static struct pwi_run_relay_page read_page(struct pwi_run_relay *relay) {
+  pthread_mutex_lock(&relay->mutex);
+  struct pwi_run_relay_page page = relay->page;
+  pthread_mutex_unlock(&relay->mutex);
+  return page;
+}
+
+static pawl_status render_metrics(void *context, struct pwi_text *text, unsigned *code) {
+  struct pwi_run_relay_page page = read_page(context);
+  (void)code;
+  pwi_run_relay_metrics(&page, text);
+  return PAWL_OK;
+}
+
+static pawl_status render_health(void *context, struct pwi_text *text, unsigned *code) {
+  struct pwi_run_relay_page page = read_page(context);
+  *code = pwi_run_relay_health(&page, pwi_host_now(), text);
+  return PAWL_OK;
+}
+
+static pawl_status open_http(struct pwi_run_relay *relay, struct pwi_run_problem *problem) {
+  struct pwi_run_endpoint_config http = {.address = relay->config.http,
+                                         .token_file = relay->config.http_token,
+                                         .net = &relay->config.net,
+                                         .metrics = render_metrics,
+                                         .health = render_health,
+                                         .context = relay};
+  publish(relay);
+  return relay->config.http ? pwi_run_endpoint_open(&http, &relay->http, problem) : PAWL_OK;
+}
+
+/* --- opening -------------------------------------------------------------------------------------------- */
 
 static pawl_status open_net(struct pwi_run_relay *relay, struct pwi_run_problem *problem) {
   struct pwi_tcp_config net = relay->config.net;
@@ -85,10 +141,12 @@ pawl_status pwi_run_relay_open(const struct pwi_run_relay_config *config, struct
   gethostname(relay->host, sizeof relay->host - 1);
   snprintf(relay->name, sizeof relay->name, "relay-%ld", (long)getpid());
   relay->log.node = relay->name;
+  pthread_mutex_init(&relay->mutex, NULL);
   pawl_status status = pwi_run_access_open(&config->access, &relay->access, problem);
   if (!status) problem->text[0] = '\0';
   if (!status) status = open_net(relay, problem);
   if (!status) status = open_role(relay, problem);
+  if (!status) status = open_http(relay, problem);
   if (!status) {
     *relay_out = relay;
     return PAWL_OK;
@@ -103,6 +161,7 @@ pawl_status pwi_run_relay_open(const struct pwi_run_relay_config *config, struct
 /* Polls until something has happened or the deadline has passed. A timeout is not an error. */
 static void poll_until(struct pwi_run_relay *relay, int64_t deadline_ns) {
   int64_t now = pwi_host_now();
+  if (now - relay->page.at_ns >= PWI_HOST_SECOND) publish(relay);
   pawl_status status = pwi_net_poll(relay->net, pwi_net_now(relay->net) + (deadline_ns > now ? deadline_ns - now : 0));
   (void)status;
 }
@@ -165,6 +224,12 @@ pawl_status pwi_run_relay_serve(struct pwi_run_relay *relay) {
   return state.is_dead && atomic_load(&relay->told) == 0 ? PAWL_LINK_REVOKED : PAWL_OK;
 }
 
+uint16_t pwi_run_relay_http_port(const struct pwi_run_relay *relay) { return pwi_run_endpoint_port(&relay->http); }
+
+bool pwi_run_relay_http_is_encrypted(const struct pwi_run_relay *relay) {
+  return pwi_run_endpoint_is_encrypted(&relay->http);
+}
+
 const char *pwi_run_relay_address(const struct pwi_run_relay *relay) { return relay->address; }
 
 void pwi_run_relay_figures(const struct pwi_run_relay *relay, struct pwi_relay_figures *figures_out) {
@@ -179,9 +244,11 @@ void pwi_run_relay_stop(struct pwi_run_relay *relay, int times) {
 
 void pwi_run_relay_close(struct pwi_run_relay *relay) {
   if (!relay) return;
+  pwi_run_endpoint_close(&relay->http);
   pwi_net_destroy(relay->net);
   pwi_relay_destroy(relay->relay);
   pwi_run_access_close(relay->access);
+  pthread_mutex_destroy(&relay->mutex);
   explicit_bzero(relay->identity, sizeof relay->identity);
   pwi_free(relay);
 }

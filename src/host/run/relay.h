@@ -1,4 +1,4 @@
-/* A relay in this process: one net, polled by the thread that opened it.
+/* A relay in this process: one net, polled by the thread that opened it, and an HTTP endpoint.
  *
  * The end: told to stop once, the relay leaves the cluster, and its children send to the servers from then on. Told
  * twice, it ends at once; nothing is lost, because it holds nothing that is acknowledged.
@@ -14,6 +14,8 @@
 struct pwi_run_relay_config {
   struct pwi_tcp_config net;
   struct pwi_run_access_config access; /* limits of the members' priorities; its `keys` are those of `net` */
+  const char *http;                    /* NULL: none */
+  const char *http_token;              /* token file for its pages; NULL: none. Its certificates are those of `net` */
   const char *manager;                 /* address of the manager, or of several */
   const char *listen;                  /* host:port; port 0: any */
   const char *host;                    /* label of the machine; NULL: its host name */
@@ -42,6 +44,8 @@ bool pwi_run_relay_doubts(const struct pwi_run_relay *relay, char *text, size_t 
 PAWL_MUST_USE pawl_status pwi_run_relay_serve(struct pwi_run_relay *relay);
 
 const char *pwi_run_relay_address(const struct pwi_run_relay *relay); /* valid as long as the relay */
+uint16_t pwi_run_relay_http_port(const struct pwi_run_relay *relay);  /* 0: no HTTP endpoint */
+bool pwi_run_relay_http_is_encrypted(const struct pwi_run_relay *relay);
 void pwi_run_relay_figures(const struct pwi_run_relay *relay, struct pwi_relay_figures *figures_out);
 
 /* `times` 1: leave; more: end at once. May be called from any thread and from signal handlers. */
