@@ -23,7 +23,7 @@
 #define PAUSE_DOUBLINGS 10
 
 const struct pwi_relays *pwi_client_relays(struct pwi_client *client) {
-  pwi_relays_refresh(&client->relays, client->membership, client->view);
+  pwi_relays_refresh(&client->relays, client->membership, &client->catalogue, client->view);
   return &client->relays;
 }
 

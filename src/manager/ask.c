@@ -97,15 +97,6 @@ static pawl_status read_delete(const struct manager_peer *peer, struct pwi_reade
 static const struct pawl_vector_options group_options = {
     .type = PAWL_U64, .width = 1, .size = PAWL_KEY_END, .placement = PAWL_PLACE_ORDERED, .layout = PAWL_LAYOUT_SPARSE};
 
-static bool is_member(const struct pwi_membership *membership, struct pwi_vector_id group, uint64_t sender) {
-  size_t count;
-  const struct pwi_membership_member *members = pwi_membership_members(membership, group, &count);
-  for (size_t i = 0; i < count; i++) {
-    if (members[i].sender.id == sender) return true;
-  }
-  return false;
-}
-
 /* Records the entry if the group is new, then the member. */
 static pawl_status decide_group(struct pwi_manager *manager, struct decision *decision) {
   const struct pwi_ledger *ledger = &manager->ledger;
@@ -122,7 +113,7 @@ static pawl_status decide_group(struct pwi_manager *manager, struct decision *de
   const struct pwi_membership_group *group = pwi_membership_group(&ledger->membership, entry->id);
   if (group && decision->size != 0 && decision->size != group->size) return PAWL_MISMATCH;
   decision->entry.id = entry->id;
-  if (is_member(&ledger->membership, entry->id, decision->id)) return PAWL_OK;
+  if (pwi_membership_is_member(&ledger->membership, entry->id, (struct pwi_sender){decision->id})) return PAWL_OK;
   pwi_record_member(&manager->record, entry->id.id, decision->size, decision->id);
   return PAWL_OK;
 }
@@ -144,7 +135,7 @@ static pawl_status read_group(const struct manager_peer *peer, enum pwi_entry_ki
 
 static pawl_status decide_ungroup(struct pwi_manager *manager, struct decision *decision) {
   struct pwi_vector_id group = {decision->secret};
-  if (is_member(&manager->ledger.membership, group, decision->id))
+  if (pwi_membership_is_member(&manager->ledger.membership, group, (struct pwi_sender){decision->id}))
     pwi_record_unmember(&manager->record, group.id, decision->id);
   return PAWL_OK;
 }

@@ -101,6 +101,12 @@ const struct pwi_membership_member *pwi_membership_members(const struct pwi_memb
   return end > begin ? membership->members + begin : NULL;
 }
 
+bool pwi_membership_is_member(const struct pwi_membership *membership, struct pwi_vector_id group,
+                              struct pwi_sender sender) {
+  struct pwi_membership_member member = {.group = group, .sender = sender};
+  return is_member_at(membership, member_place(membership, member), member);
+}
+
 /* --- rules ---------------------------------------------------------------------------------------------- */
 
 /* A job follows the rules of the first word of a vector's name, so that check is used. */

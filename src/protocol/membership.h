@@ -95,6 +95,9 @@ const struct pwi_membership_group *pwi_membership_group(const struct pwi_members
 const struct pwi_membership_member *pwi_membership_members(const struct pwi_membership *membership,
                                                            struct pwi_vector_id group, size_t *count_out);
 
+bool pwi_membership_is_member(const struct pwi_membership *membership, struct pwi_vector_id group,
+                              struct pwi_sender sender);
+
 /* All changes raise the number by one if they succeed, and change nothing if they fail. */
 
 /* Adds a sender whose id is higher than any before. PAWL_INVALID, PAWL_TOO_LARGE, PAWL_NO_MEMORY. */

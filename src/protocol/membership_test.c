@@ -344,7 +344,11 @@ static void test_members_are_a_slice_by_rising_id(void **state) {
     assert_int_equal(count, 3);
     for (size_t j = 0; j < 3; j++) assert_true(members[j].group.id == groups[i]);
     assert_true(members[0].sender.id == 1 && members[1].sender.id == 2 && members[2].sender.id == UINT64_MAX);
+    for (size_t j = 0; j < 3; j++)
+      assert_true(pwi_membership_is_member(&membership, group_of(groups[i]), members[j].sender));
+    assert_false(pwi_membership_is_member(&membership, group_of(groups[i]), (struct pwi_sender){3}));
   }
+  assert_false(pwi_membership_is_member(&membership, group_of(7), (struct pwi_sender){1}));
   assert_int_equal(count_of(&membership, 4), 0);
   assert_int_equal(count_of(&membership, 7), 0);
   pwi_membership_fini(&membership);

@@ -8,6 +8,8 @@
 #include "base/memory.h"
 
 #define PREFIX "pawl-relay."
+#define VOTE "pawl-relay/."
+#define AUTO "auto"
 #define FIXED ".fixed"
 #define DEGREE_MAX 1024
 
@@ -29,9 +31,13 @@ static bool parse_degree(const char *text, struct pwi_relay_tree *tree) {
 
 bool pwi_relay_tree_parse(const char *text, struct pwi_relay_tree *tree_out) {
   struct pwi_relay_tree tree = {0};
-  char shape[PWI_JOB_MAX + 1];
+  char shape[PWI_RELAY_TREE_MAX + 1];
   size_t size = strlen(text), suffix = strlen(FIXED);
-  if (size > PWI_JOB_MAX - strlen(PREFIX)) return false;
+  if (size > PWI_RELAY_TREE_MAX) return false;
+  if (strcmp(text, AUTO) == 0) {
+    *tree_out = (struct pwi_relay_tree){.is_auto = true};
+    return true;
+  }
   memcpy(shape, text, size + 1);
   if (size > suffix && strcmp(text + size - suffix, FIXED) == 0) {
     tree.is_fixed = true;
@@ -48,12 +54,22 @@ bool pwi_relay_tree_parse(const char *text, struct pwi_relay_tree *tree_out) {
   return true;
 }
 
-void pwi_relay_job(const struct pwi_relay_tree *tree, char job[PWI_JOB_MAX + 1]) {
-  const char *name = pwi_tree_name(tree->tree), *fixed = tree->is_fixed ? FIXED : "";
+void pwi_relay_tree_name(const struct pwi_relay_tree *tree, char name[PWI_RELAY_TREE_MAX + 1]) {
+  const char *shape = tree->is_auto ? AUTO : pwi_tree_name(tree->tree), *fixed = tree->is_fixed ? FIXED : "";
   if (tree->degree)
-    snprintf(job, PWI_JOB_MAX + 1, PREFIX "%s-%u%s", name, tree->degree, fixed);
+    snprintf(name, PWI_RELAY_TREE_MAX + 1, "%s-%u%s", shape, tree->degree, fixed);
   else
-    snprintf(job, PWI_JOB_MAX + 1, PREFIX "%s%s", name, fixed);
+    snprintf(name, PWI_RELAY_TREE_MAX + 1, "%s%s", shape, fixed);
+}
+
+bool pwi_relay_tree_is(const struct pwi_relay_tree *a, const struct pwi_relay_tree *b) {
+  return a->tree == b->tree && a->degree == b->degree && a->is_fixed == b->is_fixed && a->is_auto == b->is_auto;
+}
+
+void pwi_relay_job(const struct pwi_relay_tree *tree, char job[PWI_JOB_MAX + 1]) {
+  char name[PWI_RELAY_TREE_MAX + 1];
+  pwi_relay_tree_name(tree, name);
+  snprintf(job, PWI_JOB_MAX + 1, PREFIX "%s", name);
 }
 
 bool pwi_relay_is_job(const char *job, struct pwi_relay_tree *tree_out) {
@@ -61,6 +77,18 @@ bool pwi_relay_is_job(const char *job, struct pwi_relay_tree *tree_out) {
   if (strncmp(job, PREFIX, prefix) != 0) return false;
   if (tree_out && !pwi_relay_tree_parse(job + prefix, tree_out)) *tree_out = (struct pwi_relay_tree){0};
   return true;
+}
+
+void pwi_relay_vote_name(const struct pwi_relay_tree *tree, char name[PAWL_NAME_MAX + 1]) {
+  char of[PWI_RELAY_TREE_MAX + 1];
+  pwi_relay_tree_name(tree, of);
+  snprintf(name, PAWL_NAME_MAX + 1, VOTE "%s", of);
+}
+
+bool pwi_relay_is_vote(const struct pwi_entry *entry, struct pwi_relay_tree *tree_out) {
+  size_t prefix = strlen(VOTE);
+  if (entry->kind != PWI_ENTRY_PEERS || strncmp(entry->name, VOTE, prefix) != 0) return false;
+  return strcmp(entry->name + prefix, AUTO) != 0 && pwi_relay_tree_parse(entry->name + prefix, tree_out);
 }
 
 bool pwi_relay_is_listed(const struct pwi_membership *membership, uint64_t id) {
@@ -86,9 +114,55 @@ static bool collect(struct pwi_relays *relays, const struct pwi_membership *memb
     const struct pwi_membership_sender *sender = &membership->senders[i];
     if (!is_relay(sender)) continue;
     if (!PWI_GROW(relays->items, relays->room, relays->count + 1)) return false;
-    if (relays->count == 0) pwi_relay_is_job(sender->job, &relays->tree);
-    relays->items[relays->count++] = (struct pwi_relay_site){sender->sender.id, sender->host, sender->rack};
+    struct pwi_relay_site *item = &relays->items[relays->count++];
+    *item = (struct pwi_relay_site){.id = sender->sender.id, .host = sender->host, .rack = sender->rack};
+    pwi_relay_is_job(sender->job, &item->vote);
   }
+  return true;
+}
+
+static size_t find(const struct pwi_relays *relays, uint64_t relay) {
+  size_t at = 0;
+  while (at < relays->count && relays->items[at].id != relay) at++;
+  return at;
+}
+
+/* A relay that is in two groups is about to leave one of them: the first counts. */
+static void read_votes(struct pwi_relays *relays, const struct pwi_membership *membership,
+                       const struct pwi_catalogue *catalogue) {
+  for (size_t i = 0; relays->count > 0 && i < membership->group_count; i++) {
+    const struct pwi_entry *entry = pwi_catalogue_find(catalogue, membership->groups[i].group);
+    struct pwi_relay_tree tree;
+    size_t count;
+    if (!entry || !pwi_relay_is_vote(entry, &tree)) continue;
+    const struct pwi_membership_member *voters = pwi_membership_members(membership, entry->id, &count);
+    for (size_t k = 0; k < count; k++) {
+      size_t at = find(relays, voters[k].sender.id);
+      if (at < relays->count && relays->items[at].vote.is_auto) relays->items[at].vote = tree;
+    }
+  }
+}
+
+static struct pwi_relay_tree elect(const struct pwi_relays *relays) {
+  struct pwi_relay_tree elected = {.tree = PWI_TREE_RACK};
+  size_t most = 0;
+  for (size_t i = 0; i < relays->count; i++) {
+    const struct pwi_relay_tree *tree = &relays->items[i].vote;
+    size_t votes = 0;
+    for (size_t k = i; k < relays->count && !tree->is_auto; k++)
+      votes += pwi_relay_tree_is(&relays->items[k].vote, tree);
+    if (votes <= most) continue; /* the votes before `i` were counted with the first of them */
+    most = votes;
+    elected = *tree;
+  }
+  return elected;
+}
+
+bool pwi_relays_find(struct pwi_relays *relays, const struct pwi_membership *membership,
+                     const struct pwi_catalogue *catalogue) {
+  if (!collect(relays, membership)) return false;
+  read_votes(relays, membership, catalogue);
+  relays->tree = elect(relays);
   return true;
 }
 
@@ -100,38 +174,46 @@ static uint32_t number_of(const struct pwi_relays *relays, size_t relay, bool is
   return (uint32_t)(is_host && label[0] == '\0' ? relay : first);
 }
 
-static bool make_trees(struct pwi_relays *relays) {
+bool pwi_relays_plan(const struct pwi_relays *relays, const struct pwi_relay_tree *tree, uint32_t *parents_out) {
   size_t count = relays->count;
   struct pwi_tree_member *members = pwi_alloc_zero(count, sizeof *members);
-  relays->parents = pwi_alloc_zero(count * relays->shards, sizeof *relays->parents);
-  bool is_made = members && relays->parents;
+  bool is_made = members;
   for (size_t i = 0; is_made && i < count; i++)
     members[i] = (struct pwi_tree_member){relays->items[i].id, number_of(relays, i, true), number_of(relays, i, false)};
   for (uint32_t shard = 0; is_made && shard < relays->shards; shard++) {
-    struct pwi_tree_spec spec = {.tree = relays->tree.tree,
-                                 .degree = relays->tree.degree,
-                                 .rotates = !relays->tree.is_fixed,
+    struct pwi_tree_spec spec = {.tree = tree->tree,
+                                 .degree = tree->degree,
+                                 .rotates = !tree->is_fixed,
                                  .shard = shard,
                                  .shards = relays->shards,
                                  .members = members,
                                  .count = count};
     struct pwi_graph_why why;
-    is_made = pwi_tree_make(&spec, &why, relays->parents + shard * count) == PAWL_OK;
+    is_made = pwi_tree_make(&spec, &why, parents_out + shard * count) == PAWL_OK;
   }
   pwi_free(members);
   return is_made;
 }
 
+static bool make_trees(struct pwi_relays *relays) {
+  if (relays->count == 0) return true;
+  relays->parents = pwi_alloc_zero(relays->count * relays->shards, sizeof *relays->parents);
+  return relays->parents && pwi_relays_plan(relays, &relays->tree, relays->parents);
+}
+
 void pwi_relays_refresh(struct pwi_relays *relays, const struct pwi_membership *membership,
-                        const struct pwi_view *view) {
+                        const struct pwi_catalogue *catalogue, const struct pwi_view *view) {
   size_t nodes = view ? view->node_count : 0;
-  if (relays->is_made && relays->membership == membership->number && relays->nodes == nodes) return;
+  if (relays->made > 0 && relays->membership == membership->number && relays->catalogue == catalogue->number &&
+      relays->nodes == nodes)
+    return;
   pwi_free(relays->parents);
   relays->parents = NULL;
   relays->shards = (uint32_t)(nodes < 1 ? 1 : nodes > PWI_RELAY_SHARDS ? PWI_RELAY_SHARDS : nodes);
-  if (!collect(relays, membership) || (relays->count > 0 && !make_trees(relays))) relays->count = 0;
-  relays->is_made = true;
+  if (!pwi_relays_find(relays, membership, catalogue) || !make_trees(relays)) relays->count = 0;
+  relays->made++;
   relays->membership = membership->number;
+  relays->catalogue = catalogue->number;
   relays->nodes = nodes;
 }
 
@@ -139,12 +221,6 @@ uint32_t pwi_relays_shard(const struct pwi_relays *relays, const struct pwi_view
   size_t place = 0;
   while (place < view->node_count && view->nodes[place].node.id < head) place++;
   return (uint32_t)(place % relays->shards);
-}
-
-static size_t find(const struct pwi_relays *relays, uint64_t relay) {
-  size_t at = 0;
-  while (at < relays->count && relays->items[at].id != relay) at++;
-  return at;
 }
 
 uint64_t pwi_relays_above(const struct pwi_relays *relays, uint64_t relay, uint32_t shard) {

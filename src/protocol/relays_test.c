@@ -8,8 +8,8 @@
 
 static void test_a_tree_comes_back_from_the_job_of_its_relay(void **state) {
   (void)state;
-  static const char *const names[] = {"none",   "rack",       "degree-2",    "degree-1024",
-                                      "near-3", "rack.fixed", "near-9.fixed"};
+  static const char *const names[] = {"none",   "rack",       "degree-2",     "degree-1024",
+                                      "near-3", "rack.fixed", "near-9.fixed", "auto"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     struct pwi_relay_tree tree, back;
     char job[PWI_JOB_MAX + 1], wanted[PWI_JOB_MAX + 1];
@@ -27,30 +27,11 @@ static void test_a_tree_comes_back_from_the_job_of_its_relay(void **state) {
 
 static void test_other_words_are_no_trees(void **state) {
   (void)state;
-  static const char *const bad[] = {"",
-                                    "tree",
-                                    "degree",
-                                    "degree-",
-                                    "degree-1",
-                                    "degree-1025",
-                                    "near-x",
-                                    "near-4x",
-                                    "rack-4",
-                                    "none.",
-                                    "degree--4",
-                                    ".fixed",
-                                    "near-+4",
-                                    "degree- 4",
-                                    "rack.fix",
-                                    "binary-2",
-                                    "degree-4.fixed.",
-                                    "fixed",
-                                    "near-04",
-                                    "rackrack",
-                                    "-4",
-                                    "degree-4-4",
-                                    "Rack",
-                                    "rack "};
+  static const char *const bad[] = {"",        "tree",      "degree",   "degree-",    "degree-1",        "degree-1025",
+                                    "near-x",  "near-4x",   "rack-4",   "none.",      "degree--4",       ".fixed",
+                                    "near-+4", "degree- 4", "rack.fix", "binary-2",   "degree-4.fixed.", "fixed",
+                                    "near-04", "rackrack",  "-4",       "degree-4-4", "auto.fixed",      "auto-2",
+                                    "Rack",    "rack "};
   struct pwi_relay_tree tree = {.degree = 77};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     if (pwi_relay_tree_parse(bad[i], &tree)) fail_msg("'%s' is a tree", bad[i]);
@@ -63,6 +44,7 @@ static void test_other_words_are_no_trees(void **state) {
 /* --- trees ---------------------------------------------------------------------------------------------- */
 
 static struct pwi_vector_id group = {5};
+static const struct pwi_catalogue no_votes;
 
 static void add(struct pwi_membership *membership, const char *job, const char *host, const char *rack) {
   struct pwi_membership_sender sender = {.sender = {membership->last + 1}};
@@ -120,7 +102,7 @@ static void test_every_member_reaches_the_server_in_every_tree(void **state) {
   for (size_t i = 0; i < sizeof trees / sizeof *trees; i++) {
     struct pwi_membership membership = make(trees[i]);
     struct pwi_relays relays = {0};
-    pwi_relays_refresh(&relays, &membership, &view);
+    pwi_relays_refresh(&relays, &membership, &no_votes, &view);
     assert_int_equal(relays.count, RELAYS);
     assert_int_equal(pwi_relays_shard(&relays, &view, 8), 2);
     for (uint32_t shard = 0; shard < 4; shard++) check_tree(&relays, &membership, shard);
@@ -129,14 +111,105 @@ static void test_every_member_reaches_the_server_in_every_tree(void **state) {
   }
 }
 
+/* --- votes ---------------------------------------------------------------------------------------------- */
+
+/* Adds an entry, and the relay as its member. */
+static void vote(struct pwi_membership *membership, struct pwi_catalogue *catalogue, const char *name,
+                 enum pwi_entry_kind kind, uint64_t relay) {
+  const struct pwi_entry *known = pwi_catalogue_named(catalogue, name);
+  struct pwi_entry entry = {.id = {100 + catalogue->count},
+                            .kind = kind,
+                            .is = {.type = PAWL_U64,
+                                   .width = 1,
+                                   .size = PAWL_KEY_END,
+                                   .placement = PAWL_PLACE_ORDERED,
+                                   .layout = PAWL_LAYOUT_SPARSE}};
+  strcpy(entry.name, name);
+  if (!known) assert_int_equal(pwi_catalogue_add(catalogue, &entry), PAWL_OK);
+  struct pwi_vector_id id = known ? known->id : entry.id;
+  assert_int_equal(pwi_membership_join(membership, id, 0, (struct pwi_sender){relay}), PAWL_OK);
+}
+
+static void expect_tree(const struct pwi_membership *membership, const struct pwi_catalogue *catalogue,
+                        const char *wanted) {
+  struct pwi_relays relays = {0};
+  char name[PWI_RELAY_TREE_MAX + 1];
+  pwi_relays_refresh(&relays, membership, catalogue, NULL);
+  pwi_relay_tree_name(&relays.tree, name);
+  assert_string_equal(name, wanted);
+  pwi_relays_fini(&relays);
+}
+
+static void test_the_tree_with_most_votes_is_in_force(void **state) {
+  (void)state;
+  struct pwi_membership membership = make("auto");
+  struct pwi_catalogue catalogue = {0};
+  expect_tree(&membership, &catalogue, "rack"); /* nobody votes */
+  vote(&membership, &catalogue, "pawl-relay/.none", PWI_ENTRY_PEERS, 7);
+  expect_tree(&membership, &catalogue, "none");
+  vote(&membership, &catalogue, "pawl-relay/.near-4", PWI_ENTRY_PEERS, 4);
+  expect_tree(&membership, &catalogue, "near-4"); /* of two with as many votes, that of the lowest id */
+  vote(&membership, &catalogue, "pawl-relay/.none", PWI_ENTRY_PEERS, 6);
+  expect_tree(&membership, &catalogue, "none");
+  vote(&membership, &catalogue, "pawl-relay/.near-4", PWI_ENTRY_PEERS, 6); /* it counts where it was first */
+  expect_tree(&membership, &catalogue, "none");
+  assert_int_equal(pwi_membership_retire(&membership, (struct pwi_sender){6}), PAWL_OK);
+  expect_tree(&membership, &catalogue, "near-4");
+  add(&membership, "pawl-relay.binary", "", ""); /* relays with a tree have votes, too */
+  add(&membership, "pawl-relay.binary", "", "");
+  expect_tree(&membership, &catalogue, "degree-2");
+  pwi_catalogue_fini(&catalogue);
+  pwi_membership_fini(&membership);
+}
+
+static void test_only_relays_that_choose_vote_by_groups(void **state) {
+  (void)state;
+  struct pwi_membership membership = make("auto");
+  struct pwi_catalogue catalogue = {0};
+  vote(&membership, &catalogue, "pawl-relay/.degree-4", PWI_ENTRY_PEERS, RELAYS + 1); /* no relay */
+  vote(&membership, &catalogue, "pawl-relay/.degree-8", PWI_ENTRY_GROUP, 1);
+  vote(&membership, &catalogue, "pawl-relay/.auto", PWI_ENTRY_PEERS, 1);
+  vote(&membership, &catalogue, "pawl-relay/.tree", PWI_ENTRY_PEERS, 1);
+  vote(&membership, &catalogue, "pawl-relays/.near-4", PWI_ENTRY_PEERS, 1);
+  expect_tree(&membership, &catalogue, "rack");
+  pwi_catalogue_fini(&catalogue);
+  pwi_membership_fini(&membership);
+  struct pwi_catalogue other = {0};
+  membership = make("near-2");
+  vote(&membership, &other, "pawl-relay/.none", PWI_ENTRY_PEERS, 1);
+  expect_tree(&membership, &other, "near-2");
+  pwi_catalogue_fini(&other);
+  pwi_membership_fini(&membership);
+}
+
+static void test_a_vote_may_come_before_its_group(void **state) {
+  (void)state;
+  struct pwi_membership membership = make("auto");
+  struct pwi_catalogue catalogue = {0};
+  struct pwi_relays relays = {0};
+  vote(&membership, &catalogue, "pawl-relay/.none", PWI_ENTRY_PEERS, 1);
+  pwi_relays_refresh(&relays, &membership, &no_votes, NULL);
+  assert_int_equal(relays.tree.tree, PWI_TREE_RACK);
+  pwi_relays_refresh(&relays, &membership, &catalogue, NULL);
+  assert_int_equal(relays.tree.tree, PWI_TREE_NONE);
+  assert_int_equal(relays.made, 2);
+  pwi_relays_refresh(&relays, &membership, &catalogue, NULL);
+  assert_int_equal(relays.made, 2);
+  pwi_relays_fini(&relays);
+  pwi_catalogue_fini(&catalogue);
+  pwi_membership_fini(&membership);
+}
+
+/* --- ends ----------------------------------------------------------------------------------------------- */
+
 static void test_a_relay_that_has_gone_is_in_no_tree(void **state) {
   (void)state;
   struct pwi_membership membership = make("rack");
   struct pwi_relays relays = {0};
-  pwi_relays_refresh(&relays, &membership, NULL);
+  pwi_relays_refresh(&relays, &membership, &no_votes, NULL);
   for (uint64_t relay = 1; relay <= RELAYS; relay++)
     assert_int_equal(pwi_membership_retire(&membership, (struct pwi_sender){relay}), PAWL_OK);
-  pwi_relays_refresh(&relays, &membership, NULL);
+  pwi_relays_refresh(&relays, &membership, &no_votes, NULL);
   assert_int_equal(relays.count, 0);
   struct pwi_sender member = {RELAYS + 1};
   assert_int_equal(pwi_relays_above_member(&relays, &membership, group, member, 0), 0);
@@ -151,7 +224,7 @@ static void test_without_memory_there_are_no_relays(void **state) {
   for (uint64_t n = 0; !was_made; n++) {
     struct pwi_relays relays = {0};
     pwi_memory_fail_after(n);
-    pwi_relays_refresh(&relays, &membership, NULL);
+    pwi_relays_refresh(&relays, &membership, &no_votes, NULL);
     was_made = pwi_memory_fail_cancel() == 0;
     assert_int_equal(relays.count, was_made ? RELAYS : 0);
     pwi_relays_fini(&relays);
@@ -164,6 +237,9 @@ int main(void) {
       cmocka_unit_test(test_a_tree_comes_back_from_the_job_of_its_relay),
       cmocka_unit_test(test_other_words_are_no_trees),
       cmocka_unit_test(test_every_member_reaches_the_server_in_every_tree),
+      cmocka_unit_test(test_the_tree_with_most_votes_is_in_force),
+      cmocka_unit_test(test_only_relays_that_choose_vote_by_groups),
+      cmocka_unit_test(test_a_vote_may_come_before_its_group),
       cmocka_unit_test(test_a_relay_that_has_gone_is_in_no_tree),
       cmocka_unit_test(test_without_memory_there_are_no_relays),
   };
