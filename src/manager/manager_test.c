@@ -390,6 +390,7 @@ static void test_relays_are_no_clients(void **state) {
   assert_int_equal(json_array_size(json_object_get(root, "jobs")), 1);
   assert_int_equal(json_array_size(json_object_get(root, "client_hosts")), 1);
   assert_int_equal(json_array_size(json_object_get(root, "relays")), 1);
+  assert_string_equal(json_string_value(json_object_get(root, "relay_tree")), "near-4.fixed");
   json_t *relay = json_array_get(json_object_get(root, "relays"), 0);
   assert_string_equal(json_string_value(json_object_get(relay, "tree")), "near-4.fixed");
   assert_string_equal(json_string_value(json_object_get(relay, "address")), "tcp://relay:1");
@@ -438,6 +439,8 @@ static void test_status_is_json_that_tells_all(void **state) {
   assert_int_equal(json_array_size(hosts), 1);
   assert_int_equal(json_integer_value(json_object_get(json_array_get(hosts, 0), "clients")), 1);
   assert_non_null(json_object_get(json_array_get(hosts, 0), "rack"));
+  assert_int_equal(json_array_size(json_object_get(root, "relays")), 0);
+  assert_true(json_is_null(json_object_get(root, "relay_tree")));
   json_decref(root);
   world_close(&world);
 }

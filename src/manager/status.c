@@ -11,9 +11,9 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "protocol/relays.h"
 #include "ring/place.h"
 #include "manager/inside.h"
-#include "protocol/relays.h"
 
 static const char *const type_names[] = {
     [PAWL_F32] = "f32", [PAWL_F64] = "f64", [PAWL_I32] = "i32", [PAWL_I64] = "i64", [PAWL_U64] = "u64"};
@@ -375,12 +375,23 @@ static bool put_sites(const struct pwi_manager *manager, const struct pwi_rights
   return ok;
 }
 
+/* The tree by which relays send to one another. */
+static bool put_relay_tree(const struct pwi_manager *manager, json_t *root) {
+  struct pwi_relays relays = {0};
+  char tree[PWI_RELAY_TREE_MAX + 1];
+  bool ok = pwi_relays_find(&relays, &manager->ledger.membership, &manager->ledger.catalogue);
+  pwi_relay_tree_name(&relays.tree, tree);
+  ok = ok && put(root, "relay_tree", relays.count > 0 ? pwi_json_string(tree) : json_null());
+  pwi_relays_fini(&relays);
+  return ok;
+}
+
 /* Relays belong to no space. */
-static bool put_relays(const struct pwi_manager *manager, const struct pwi_rights *rights, json_t *root) {
+static bool put_relays(const struct pwi_manager *manager, json_t *root) {
   const struct pwi_membership *membership = &manager->ledger.membership;
   json_t *array = add_array(root, "relays");
-  bool ok = array != NULL;
-  for (size_t i = 0; i < membership->sender_count && ok && rights->space[0] == '\0'; i++) {
+  bool ok = array != NULL && put_relay_tree(manager, root);
+  for (size_t i = 0; i < membership->sender_count && ok; i++) {
     const struct pwi_membership_sender *sender = &membership->senders[i];
     if (!pwi_relay_is_listed(membership, sender->sender.id)) continue;
     json_t *object = add_object(array);
@@ -451,8 +462,8 @@ pawl_status pwi_manager_status_for(struct pwi_manager *manager, const struct pwi
   json_t *root = json_object();
   bool ok = put_figures(manager, root) && put_view(manager, root) && put_catalogue(manager, rights, root) &&
             put_spaces(manager, rights, root) && put_jobs(manager, rights, root) && put_sites(manager, rights, root) &&
-            put_relays(manager, rights, root) && put_moves(manager, root);
-  if (rights->space[0] == '\0') ok = ok && pwi_manager_put_checkpoint(manager, root);
+            put_moves(manager, root);
+  if (rights->space[0] == '\0') ok = ok && put_relays(manager, root) && pwi_manager_put_checkpoint(manager, root);
   char *text = ok ? json_dumps(root, JSON_COMPACT) : NULL;
   json_decref(root);
   if (!text) return PAWL_NO_MEMORY;

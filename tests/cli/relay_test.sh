@@ -46,7 +46,8 @@ eventually is_gone "$started"
 
 export PAWL_ADDRESS="$address" PAWL_KEY_FILE="$work/own.key"
 expect 0 "$pawl" status
-said ' 0 clients, 2 relays$'
+said ' 0 clients$'
+said '^  2 relays, tree rack$'
 said '^ *[0-9]* rack  *127.0.0.1:[0-9]*  *one  *left$'
 expect 0 "$pawl" status --json
 said '"relays":\[{"id":[0-9]*,"tree":"rack","address":"tcp://127.0.0.1:[0-9]*","host":"one","rack":"left"},{'

@@ -127,6 +127,7 @@ static void print_not_made(const struct pwi_paint *paint, const json_t *root) {
 
 static void print_head(const struct status *status, const struct pwi_paint *paint, const json_t *root) {
   bool ready = json_is_true(json_object_get(root, "ready")), is_served = whole_of(root, "processes") > 0;
+  size_t relays = count_of(root, "relays");
   printf("cluster %s at %s: %s%s%s\n", text_of(root, "cluster"), pwi_role_short(status->choice.options.address),
          pwi_paint_ink(paint, ready       ? PWI_INK_GREEN
                               : is_served ? PWI_INK_RED
@@ -138,16 +139,15 @@ static void print_head(const struct status *status, const struct pwi_paint *pain
   if (*text_of(root, "stopped"))
     printf("  %sthe manager has stopped making decisions: %s%s\n", pwi_paint_ink(paint, PWI_INK_RED),
            text_of(root, "stopped"), pwi_paint_ink(paint, PWI_INK_PLAIN));
-  printf("  epoch %lld, %lld server processes with %zu shards, %zu arcs, %zu vectors, %lld clients",
+  printf("  epoch %lld, %lld server processes with %zu shards, %zu arcs, %zu vectors, %lld clients\n",
          whole_of(root, "epoch"), whole_of(root, "processes"), count_of(root, "nodes"), count_of(root, "arcs"),
          count_of(root, "vectors"), whole_of(root, "clients"));
-  if (count_of(root, "relays") > 0) printf(", %zu relays", count_of(root, "relays"));
-  printf("\n");
   if (strcmp(text_of(root, "meta"), "memory") != 0)
     printf("  leader %s in term %lld, log in %s\n", pwi_role_short(text_of(root, "leader")), whole_of(root, "term"),
            text_of(root, "meta"));
   if (whole_of(root, "moves_done") > 0 || count_of(root, "moves") > 0)
     printf("  %zu arcs being moved, %lld moved so far\n", count_of(root, "moves"), whole_of(root, "moves_done"));
+  if (relays > 0) printf("  %zu %s, tree %s\n", relays, relays == 1 ? "relay" : "relays", text_of(root, "relay_tree"));
   print_chains(paint, root);
   print_not_made(paint, root);
 }
