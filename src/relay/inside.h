@@ -5,6 +5,7 @@
 #include "base/idmap.h"
 #include "client/relaying.h"
 #include "protocol/proof.h"
+#include "relay/choice.h"
 #include "relay/relay.h"
 
 /* A child's link. */
@@ -71,9 +72,9 @@ struct relay_sum {
   uint32_t hops; /* the most of any aggregate in it */
 
   int64_t begun, last; /* when the first and the last push came */
-  /* Number of contributors that are expected, and the membership and view for which it was counted; view 0: not yet */
+  /* Number of contributors that are expected, and the trees and view for which it was counted; view 0: not yet */
   size_t expected;
-  uint64_t counted_membership, counted_view;
+  uint64_t counted_trees, counted_view;
   bool is_sent;
   bool is_over; /* the task has finished; it waits for its answers to be sent */
   struct pwi_task task;
@@ -115,6 +116,17 @@ struct relay_right {
   int64_t until;
 };
 
+/* The vote of a relay with --tree auto. */
+struct relay_votes {
+  struct pwi_choice choice;
+  uint64_t made;                  /* of the relays that were looked at last (struct pwi_relays) */
+  uint64_t set;                   /* stands for these relays, whatever their tree */
+  struct pwi_relay_tree in_force; /* then */
+  bool is_asking;
+  int64_t ask_at; /* not before */
+  struct pwi_asking asking;
+};
+
 struct pwi_relay {
   struct pwi_relay_config config;
   struct pwi_relaying relaying;
@@ -129,6 +141,7 @@ struct pwi_relay {
   bool is_leaving;
   uint8_t priority; /* as the servers are told */
   int64_t spread;   /* time between the first and the last push of a sum, lately */
+  struct relay_votes votes;
   struct pwi_relay_figures figures;
 };
 
@@ -190,6 +203,9 @@ void pwi_relay_give_up_reads(struct pwi_relay *relay);
 /* Drops rows that no pull waits for until so many bytes are free. False: others need the memory. */
 bool pwi_relay_make_room(struct pwi_relay *relay, uint64_t bytes);
 void pwi_relay_free_read(struct relay_read *read);
+
+/* votes.c: looks which tree is in force, and votes. Only for a relay with --tree auto. */
+void pwi_relay_look_at_votes(struct pwi_relay *relay, int64_t now);
 
 /* answers.c: answers all waiters. May free the crowd, now or when the net has sent the rows. */
 void pwi_relay_answer_all(struct relay_crowd *crowd, enum pwi_code code);

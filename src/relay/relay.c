@@ -10,6 +10,7 @@
 #include "wire/values.h"
 
 #define MEMORY_DEFAULT (UINT64_C(1) << 30)
+#define SECOND INT64_C(1000000000)
 #define LIST_MAX ((uint32_t)1 << 24)
 
 /* --- requests ------------------------------------------------------------------------------------------- */
@@ -218,14 +219,17 @@ static void link_down(void *context, struct pwi_link link) {
 static void done(void *context, uint64_t cookie) { pwi_relay_done(context, cookie); }
 
 static void look(void *context, int64_t now) {
-  pwi_relay_look(context, now);
-  pwi_relay_look_at_reads(context, now);
+  struct pwi_relay *relay = context;
+  pwi_relay_look(relay, now);
+  pwi_relay_look_at_reads(relay, now);
+  if (relay->config.tree.is_auto) pwi_relay_look_at_votes(relay, now);
 }
 
-/* A member has gone, and is not waited for. Nothing may be started here. */
+/* A member has gone, and is not waited for; or a relay has voted. Nothing may be started here. */
 static void membership_changed(void *context) {
   struct pwi_relay *relay = context;
-  if (relay->client && relay->sums) pwi_client_wake(relay->client, pwi_net_now(relay->config.net));
+  bool is_concerned = relay->sums || relay->config.tree.is_auto;
+  if (relay->client && is_concerned) pwi_client_wake(relay->client, pwi_net_now(relay->config.net));
 }
 
 /* --- life ----------------------------------------------------------------------------------------------- */
@@ -235,6 +239,7 @@ pawl_status pwi_relay_create(const struct pwi_relay_config *config, struct pwi_r
   char job[PWI_JOB_MAX + 1];
   if (!relay) return PAWL_NO_MEMORY;
   relay->config = *config;
+  if (relay->config.second == 0) relay->config.second = SECOND;
   if (relay->config.memory_max == 0) relay->config.memory_max = MEMORY_DEFAULT;
   relay->priority = config->priority ? config->priority : PWI_PRIORITY_USUAL;
   relay->relaying = (struct pwi_relaying){.context = relay,
@@ -291,6 +296,7 @@ struct pwi_client *pwi_relay_client(struct pwi_relay *relay) {
 
 void pwi_relay_figures(const struct pwi_relay *relay, struct pwi_relay_figures *figures_out) {
   *figures_out = relay->figures;
+  figures_out->tree = relay->config.tree.is_auto ? relay->votes.in_force : relay->config.tree;
   figures_out->waiting = figures_out->kept = figures_out->kept_bytes = 0;
   for (const struct relay_sum *sum = relay->sums; sum; sum = sum->next) figures_out->waiting += !sum->is_over;
   for (const struct relay_read *read = relay->reads; read; read = read->next) {

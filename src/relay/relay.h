@@ -30,6 +30,7 @@ struct pwi_relay_config {
   const char *host, *rack;
   const uint8_t *identity;
   struct pwi_relay_tree tree;
+  int64_t second;       /* of the times in relay/choice.h; 0: a second. For simulations */
   uint8_t priority;     /* the lowest of its requests at servers, PWI_PRIORITY_…; 0: that of its children */
   uint64_t memory_max;  /* bytes of pushes and rows that wait or are kept; 0: 1 GiB */
   pwi_rights_of rights; /* of its children, of which it needs the priority; NULL: they have no limits */
@@ -61,6 +62,8 @@ struct pwi_relay_figures {
   uint64_t children;               /* members and relays that have a link to it */
   uint64_t priority;               /* of its requests at servers */
   uint64_t memory_max;
+  struct pwi_relay_tree tree; /* in force, as a relay with --tree auto last saw; otherwise its own */
+  uint64_t tree_changes;      /* that it saw */
 };
 
 void pwi_relay_figures(const struct pwi_relay *relay, struct pwi_relay_figures *figures_out);

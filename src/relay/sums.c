@@ -143,10 +143,15 @@ static void finished(struct pwi_task *task) {
   struct relay_sum *sum = (struct relay_sum *)((char *)task - offsetof(struct relay_sum, task));
   struct pwi_relay *relay = sum->crowd.relay;
   bool is_applied = task->status == PAWL_OK;
+  int64_t now = pwi_net_now(relay->config.net);
   sum->is_over = true;
   pwi_relay_weigh(relay);
   sum->crowd.version = sum->answer.outcome.version;
   relay->figures.applied += is_applied;
+  if (is_applied)
+    pwi_choice_note(&relay->votes.choice, sum->begun, now, sum->bytes);
+  else
+    pwi_choice_note_refused(&relay->votes.choice, sum->begun, now);
   if (!is_applied) relay->figures.refused += sum->contributors.count;
   pwi_relay_answer_all(&sum->crowd, is_applied ? PWI_CODE_OK : PWI_CODE_DIRECT);
 }
@@ -221,12 +226,12 @@ static size_t count_expected(struct pwi_relay *relay, const struct relay_sum *su
 
 static size_t expected(struct pwi_relay *relay, struct relay_sum *sum) {
   const struct pwi_view *view = pwi_client_view(relay->client);
-  uint64_t membership = pwi_client_membership(relay->client)->number;
+  uint64_t trees = pwi_client_relays(relay->client)->made;
   if (!view) return 0;
-  if (sum->counted_view == view->epoch && sum->counted_membership == membership) return sum->expected;
+  if (sum->counted_view == view->epoch && sum->counted_trees == trees) return sum->expected;
   sum->expected = count_expected(relay, sum, view);
   sum->counted_view = view->epoch;
-  sum->counted_membership = membership;
+  sum->counted_trees = trees;
   return sum->expected;
 }
 

@@ -126,6 +126,7 @@ struct pwi_cluster_client {
   const char *rack; /* NULL: none */
   bool reader, listens, stays_dead;
   const struct pwi_relay_tree *tree; /* it is a relay, and listens; NULL: a client */
+  int64_t second;                    /* of a relay, as in struct pwi_relay_config */
   uint8_t priority;                  /* 0: none stated, or by `has_priorities` of the cluster */
   /* the process has (re)started, and `client` is set. May be NULL */
   void (*started)(void *context);

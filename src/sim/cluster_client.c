@@ -27,7 +27,8 @@ static pawl_status create_relay(struct pwi_cluster_client *client, const struct 
                                     .rack = client->rack,
                                     .tree = *client->tree,
                                     .priority = client->priority,
-                                    .rights = client->cluster->config.rights};
+                                    .rights = client->cluster->config.rights,
+                                    .second = client->second};
   pawl_status status = pwi_relay_create(&config, &client->relay);
   if (!status) client->client = pwi_relay_client(client->relay);
   return status;

@@ -17,6 +17,8 @@ expect 2 "$pawl" relay
 complained 'no manager given'
 expect 2 "$pawl" relay --join 127.0.0.1:1 --tree degree-1
 complained "'degree-1'.*none, rack, binary, degree-N or near-N"
+expect 2 "$pawl" relay --join 127.0.0.1:1 --tree auto.fixed
+complained "'auto.fixed'.*auto, or none, rack"
 expect 2 "$pawl" relay --join 127.0.0.1:1 --priority 10
 complained "'10'.*a number from 1 to 9"
 PAWL_PRIORITY=high expect 2 "$pawl" relay --join 127.0.0.1:1
@@ -28,29 +30,14 @@ complained 'the first key has limits, but a relay acts for others'
 expect 1 "$pawl" relay --join 127.0.0.1:1 --key-file own.key --http 0.0.0.0:0
 complained "cannot serve HTTP on 0.0.0.0:0: .*--http-token"
 
-# --- a cluster with two relays ---
+# --- a cluster ---
 
 start manager "$pawl" manager --listen 127.0.0.1:0 --http none --key-file cluster.key --first-servers 2 --data none
 address=$(address_of manager)
 for server in first second; do
   start $server "$pawl" server --join "$address" --http none --key-file cluster.key
 done
-start left "$pawl" relay --join "$address" --key-file cluster.key --host one --rack left
-one=$started
-start right "$pawl" relay --join "$address" --key-file cluster.key --host two --rack right --json
-two=$started
-start odd "$pawl" relay --join "$address" --key-file cluster.key --host three --tree binary
-grep -q 'warning: the relay at .* has joined with --tree rack' odd.log || fail 'two trees, and no warning'
-kill -TERM "$started"
-eventually is_gone "$started"
-
 export PAWL_ADDRESS="$address" PAWL_KEY_FILE="$work/own.key"
-expect 0 "$pawl" status
-said ' 0 clients$'
-said '^  2 relays, tree rack$'
-said '^ *[0-9]* rack  *127.0.0.1:[0-9]*  *one  *left$'
-expect 0 "$pawl" status --json
-said '"relays":\[{"id":[0-9]*,"tree":"rack","address":"tcp://127.0.0.1:[0-9]*","host":"one","rack":"left"},{'
 
 # members NAME TICKS [OPTION]: starts four members, in two racks.
 members() {
@@ -70,6 +57,50 @@ all_right() {
     eval "wait \$member$number" || fail "member $number of $1 fails: $(cat "$1.$number.log")"
   done
 }
+
+# --- two relays that choose the tree: in one rack it is rack or none ---
+
+for relay in left right; do
+  start $relay "$pawl" relay --join "$address" --key-file cluster.key --host $relay --rack left --tree auto --json
+  eval "auto_$relay=$started"
+done
+expect 0 "$pawl" status
+said '2 relays, tree rack'
+said '^ *[0-9]* auto  *127.0.0.1:[0-9]*  *left  *left$'
+rounds=0
+until "$pawl" status >out && grep -q '^pawl-relay/\.none ' out; do # they have measured one, and try the other
+  rounds=$((rounds + 1))
+  [ $rounds -le 200 ] || fail "the relays do not try a second tree: $(cat out)"
+  members auto$rounds 100
+  all_right auto$rounds
+done
+members last 100
+all_right last
+expect 0 "$pawl" status
+said '2 relays, tree \(rack\|none\)$'
+for relay in left right; do
+  eval "kill -TERM \$auto_$relay; wait \$auto_$relay" || fail "a relay that is told to stop fails: $(cat $relay.log)"
+  grep -q '"applied": *[1-9]' $relay.log || fail "nothing went through the relay: $(cat $relay.log)"
+  grep -q '"tree": *"\(rack\|none\)"' $relay.log || fail "the relay does not tell its tree: $(cat $relay.log)"
+done
+
+# --- a cluster with two relays ---
+
+start left "$pawl" relay --join "$address" --key-file cluster.key --host one --rack left
+one=$started
+start right "$pawl" relay --join "$address" --key-file cluster.key --host two --rack right --json
+two=$started
+start odd "$pawl" relay --join "$address" --key-file cluster.key --host three --tree binary
+grep -q 'warning: the relay at .* has joined with --tree rack' odd.log || fail 'two trees, and no warning'
+kill -TERM "$started"
+eventually is_gone "$started"
+
+expect 0 "$pawl" status
+said ' 0 clients$'
+said '^  2 relays, tree rack$'
+said '^ *[0-9]* rack  *127.0.0.1:[0-9]*  *one  *left$'
+expect 0 "$pawl" status --json
+said '"relays":\[{"id":[0-9]*,"tree":"rack","address":"tcp://127.0.0.1:[0-9]*","host":"one","rack":"left"},{'
 
 # --- without faults; then a relay is killed, and the other one is told to stop ---
 

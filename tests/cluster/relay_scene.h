@@ -44,9 +44,13 @@ static inline struct pwi_rights limited(void *context, const char *identity) {
   return rights;
 }
 
+static const struct pwi_sim_fabric *fabric; /* NULL: the simulator's own */
+
 static inline void tell_names(struct pwi_sim_config *config, void *context) {
   (void)context;
   config->has_identities = true;
+  config->fabric = fabric;
+  if (fabric) config->plane_chance = config->plane_chance_host = 0;
 }
 
 static inline void enter(struct pwi_cluster_client *client, struct pwi_flow **group_out) {
@@ -102,6 +106,24 @@ static inline void open_scene(uint32_t servers, bool has_relay) {
   add_relay(&scene.relay, "relay");
   cluster_wait_joined(&scene.relay);
   cluster_run_for(&scene.cluster, 500 * MS);
+}
+
+/* One tick: every member adds 1 to every value, and reads the sum. */
+static inline void run_tick(void) {
+  struct pwi_where where = {
+      .range = {0, KEYS}, .aggregate = pwi_flow_entry(scene.groups[0])->id.id, .tick = ++scene.tick};
+  scene.under_way = MEMBERS;
+  for (size_t i = 0; i < MEMBERS; i++) {
+    scene.tasks[i] = (struct pwi_task){.finished = finished};
+    assert_int_equal(pwi_client_start(scene.members[i].client, &scene.tasks[i], scene.flows[i], PWI_REQUEST_PUSHPULL,
+                                      &where, scene.in, scene.out[i]),
+                     PAWL_OK);
+  }
+  cluster_run_while(&scene.cluster, are_under_way, NULL, 60000 * MS);
+  for (size_t i = 0; i < MEMBERS; i++) {
+    assert_int_equal(scene.tasks[i].status, PAWL_OK);
+    for (size_t k = 0; k < KEYS; k++) assert_int_equal(scene.out[i][k], scene.tick * MEMBERS);
+  }
 }
 
 static inline struct pwi_relay_figures figures(void) {

@@ -1,24 +1,6 @@
 /* Relays, step by step: pushes become one, and nobody acts for others without the right to. */
 #include "relay_scene.h"
 
-/* One tick: every member adds 1 to every value, and reads the sum. */
-static void run_tick(void) {
-  struct pwi_where where = {
-      .range = {0, KEYS}, .aggregate = pwi_flow_entry(scene.groups[0])->id.id, .tick = ++scene.tick};
-  scene.under_way = MEMBERS;
-  for (size_t i = 0; i < MEMBERS; i++) {
-    scene.tasks[i] = (struct pwi_task){.finished = finished};
-    assert_int_equal(pwi_client_start(scene.members[i].client, &scene.tasks[i], scene.flows[i], PWI_REQUEST_PUSHPULL,
-                                      &where, scene.in, scene.out[i]),
-                     PAWL_OK);
-  }
-  cluster_run_while(&scene.cluster, are_under_way, NULL, 60000 * MS);
-  for (size_t i = 0; i < MEMBERS; i++) {
-    assert_int_equal(scene.tasks[i].status, PAWL_OK);
-    for (size_t k = 0; k < KEYS; k++) assert_int_equal(scene.out[i][k], scene.tick * MEMBERS);
-  }
-}
-
 static void test_pushes_of_a_tick_become_one_message_for_each_arc(void **state) {
   (void)state;
   open_scene(2, true);

@@ -40,10 +40,11 @@ static void test_no_push_through_a_relay_is_lost_or_counted_twice(void **state) 
          (unsigned long long)met->relays_refused, (unsigned long long)met->aggregates,
          (unsigned long long)met->relayed_applied, (unsigned long long)met->retirements, (unsigned long long)met->moves,
          (unsigned long long)met->failovers);
-  printf("old_pulls=%llu pulls_relayed=%llu refused=%llu answered=%llu kept=%llu reads=%llu\n",
+  printf("old_pulls=%llu pulls_relayed=%llu refused=%llu answered=%llu kept=%llu reads=%llu tree_changes=%llu\n",
          (unsigned long long)met->old_pulls, (unsigned long long)met->pulls_relayed,
          (unsigned long long)met->pulls_refused, (unsigned long long)met->pulls_answered,
-         (unsigned long long)met->pulls_kept, (unsigned long long)met->relay_reads);
+         (unsigned long long)met->pulls_kept, (unsigned long long)met->relay_reads,
+         (unsigned long long)met->tree_changes);
   for (size_t i = 0; i < result.failure_count; i++)
     print_error("seed %llu at %.6f s: %s\n  to see it: pawl sim faults --relays --seed %llu\n",
                 (unsigned long long)result.failures[i].seed, (double)result.failures[i].result.time_ns / 1e9,
@@ -54,6 +55,7 @@ static void test_no_push_through_a_relay_is_lost_or_counted_twice(void **state) 
   assert_true(met->aggregates > 0 && met->relayed_applied > 0 && met->relayed_applied < met->relayed);
   assert_true(met->old_pulls > 0 && met->pulls_relayed > 0 && met->pulls_refused > 0 && met->pulls_kept > 0);
   assert_true(met->relay_reads > 0 && met->pulls_answered > met->relay_reads);
+  assert_true(met->tree_changes > 0);
   assert_true(met->excused_bounds < result.seeds / 2); /* otherwise the bound was hardly checked */
   assert_true(met->worker_kills > 0 && met->retirements > 0 && met->moves > 0 && met->failovers > 0);
 }

@@ -32,7 +32,9 @@ static void greet(const struct relay_order *order, const struct pwi_run_relay *r
   char page[512];
   printf("the relay has joined %s and listens on %s\n"
          "  its tree:      %s\n",
-         pwi_role_short(order->config.manager), pwi_role_short(pwi_run_relay_address(relay)), order->tree);
+         pwi_role_short(order->config.manager), pwi_role_short(pwi_run_relay_address(relay)),
+         order->config.tree.is_auto ? "auto  ('pawl status' shows the tree that the relays have agreed on)"
+                                    : order->tree);
   if (order->config.http) {
     pwi_role_page(order->config.http, pwi_run_relay_http_is_encrypted(relay), pwi_run_relay_http_port(relay), page,
                   sizeof page);
@@ -44,20 +46,25 @@ static void greet(const struct relay_order *order, const struct pwi_run_relay *r
 
 static int show(const struct relay_order *order, const struct pwi_run_relay *relay) {
   struct pwi_relay_figures figures;
+  char tree[PWI_RELAY_TREE_MAX + 1];
   pwi_run_relay_figures(relay, &figures);
+  pwi_relay_tree_name(&figures.tree, tree);
   if (order->json)
     return pwi_cli_print_json(
         order->command,
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "relay", pwi_run_relay_address(relay),
-                  "pushes", (json_int_t)figures.pushes, "bytes_in", (json_int_t)figures.bytes_in, "aggregates",
-                  (json_int_t)figures.aggregates, "bytes_out", (json_int_t)figures.bytes_out, "applied",
-                  (json_int_t)figures.applied, "refused", (json_int_t)figures.refused, "pulls",
-                  (json_int_t)figures.pulls, "bytes_back", (json_int_t)figures.bytes_back, "reads",
-                  (json_int_t)figures.reads, "bytes_read", (json_int_t)figures.bytes_read));
+        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I}", "relay",
+                  pwi_run_relay_address(relay), "pushes", (json_int_t)figures.pushes, "bytes_in",
+                  (json_int_t)figures.bytes_in, "aggregates", (json_int_t)figures.aggregates, "bytes_out",
+                  (json_int_t)figures.bytes_out, "applied", (json_int_t)figures.applied, "refused",
+                  (json_int_t)figures.refused, "pulls", (json_int_t)figures.pulls, "bytes_back",
+                  (json_int_t)figures.bytes_back, "reads", (json_int_t)figures.reads, "bytes_read",
+                  (json_int_t)figures.bytes_read, "tree", tree, "tree_changes", (json_int_t)figures.tree_changes));
   printf("%" PRIu64 " pushes became %" PRIu64 " aggregates, of which the servers applied %" PRIu64 "; %" PRIu64
          " pushes and pulls were left to their senders\n",
          figures.pushes, figures.aggregates, figures.applied, figures.refused);
   if (figures.reads > 0) printf("%" PRIu64 " pulls were answered by %" PRIu64 " reads\n", figures.pulls, figures.reads);
+  if (order->config.tree.is_auto)
+    printf("the tree has changed %" PRIu64 " times; it was %s at last\n", figures.tree_changes, tree);
   return PWI_EXIT_OK;
 }
 
@@ -123,7 +130,7 @@ static bool read_own(struct relay_order *order, int letter, const char *value, i
   case LETTER_TREE:
     order->tree = value;
     if (!pwi_relay_tree_parse(value, &order->config.tree))
-      wanted = "none, rack, binary, degree-N or near-N with N from 2 to 1024, each also with .fixed behind it";
+      wanted = "auto, or none, rack, binary, degree-N or near-N with N from 2 to 1024, each also with .fixed behind it";
     break;
   case LETTER_PRIORITY:
     if (!read_priority(value, &order->config.priority)) wanted = PRIORITIES;
@@ -181,7 +188,8 @@ static const struct pwi_cli_option options[] = {
     {LETTER_JOIN, "join", "ADDRESS[,…]", "address of the manager, or of all managers that share a log"},
     {LETTER_TREE, "tree", "TREE",
      "how relays send to one another: none, rack, binary, degree-N or near-N, the same for all relays; with .fixed "
-     "behind it the same relays are at the top for all servers (default: " TREE ")"},
+     "behind it the same relays are at the top for all servers; or auto: the relays measure how fast sums reach the "
+     "servers, and agree on one of these (default: " TREE ")"},
     {PWI_ROLE_LISTEN, "listen", "ADDRESS",
      "address that members and other relays connect to (default: any port, on the interface that leads to the "
      "manager)"},
@@ -222,7 +230,8 @@ const struct pwi_command pwi_command_relay = {
             "(pawl_group_pull). Programs do not change. Start one on each machine, or\n"
             "one or more in each rack; if a relay dies, its members use the servers.\n\n"
             "  pawl relay --join node1:7295 --rack r17\n"
-            "  pawl relay --join node1:7295 --key-file cluster.key --tree degree-4\n\n"
+            "  pawl relay --join node1:7295 --key-file cluster.key --tree degree-4\n"
+            "  pawl relay --join node1:7295 --tree auto\n\n"
             "Only requests of groups go through relays, and pushes only to vectors that add\n"
             "them up. A relay needs a key without limits. On SIGTERM or SIGINT it leaves the cluster and\n"
             "prints what it has done.\n",

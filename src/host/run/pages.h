@@ -54,7 +54,7 @@ struct pwi_run_shard_page {
 struct pwi_run_relay_page {
   struct pwi_relay_figures figures;
   struct pwi_net_counts counts;
-  char tree[PWI_JOB_MAX + 1];
+  char tree[PWI_RELAY_TREE_MAX + 1]; /* in force */
   bool joined, is_leaving;
   pawl_status trouble; /* why there is no link to the manager; PAWL_OK if there is one */
   int64_t at_ns;

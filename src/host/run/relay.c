@@ -40,12 +40,10 @@ struct pwi_run_relay {
 static void publish(struct pwi_run_relay *relay) {
   struct pwi_run_relay_page page = {.at_ns = pwi_host_now(), .is_leaving = atomic_load(&relay->told) > 0};
   struct pwi_client_state state;
-  char job[PWI_JOB_MAX + 1];
   pwi_relay_figures(relay->relay, &page.figures);
   pwi_client_state(pwi_relay_client(relay->relay), &state);
   pwi_net_counts(relay->net, &page.counts);
-  pwi_relay_job(&relay->config.tree, job);
-  snprintf(page.tree, sizeof page.tree, "%s", strchr(job, '.') + 1);
+  pwi_relay_tree_name(&page.figures.tree, page.tree);
   page.joined = state.joined && state.sender != 0;
   page.trouble = state.trouble;
   pthread_mutex_lock(&relay->mutex);

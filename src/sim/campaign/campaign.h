@@ -162,6 +162,7 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(pulls_answered, "pulls that relays answered")                                                                      \
   X(pulls_kept, "pulls that relays answered at once")                                                                  \
   X(relay_reads, "reads of relays")                                                                                    \
+  X(tree_changes, "changes of the tree that relays have agreed on")                                                    \
   X(excused_bounds, "campaigns in which relays heard a deposed head")                                                  \
   X(linear_calls, "calls of linear algebra")                                                                           \
   X(runs, "calls of row functions on dense vectors")                                                                   \

@@ -138,7 +138,7 @@ void pwi_campaign_draw(uint64_t seed, int replicas, struct pwi_campaign_config *
 }
 
 void pwi_campaign_set_relays(struct pwi_campaign_config *config) {
-  static const char *const trees[] = {"none", "rack", "binary", "degree-3", "near-2.fixed", "rack.fixed"};
+  static const char *const trees[] = {"none", "rack", "binary", "degree-3", "near-2.fixed", "rack.fixed", "auto"};
   struct pwi_random random;
   pwi_random_init(&random, config->seed, STREAM_RELAYS_DRAWN);
   config->workers = config->crew = config->paced = 0;

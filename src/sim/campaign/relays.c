@@ -3,6 +3,8 @@
 
 #include "sim/campaign/inside.h"
 
+#define SECOND (10 * MS) /* for relays that choose their tree: campaigns are short */
+
 static void count(struct campaign_relay *relay) {
   struct pwi_campaign_figures *figures = &relay->campaign->figures;
   struct pwi_relay_figures more;
@@ -12,6 +14,7 @@ static void count(struct campaign_relay *relay) {
   figures->pulls_answered += more.pulls;
   figures->pulls_kept += more.pulls_kept;
   figures->relay_reads += more.reads;
+  figures->tree_changes += more.tree_changes;
 }
 
 static void heard(void *context, const struct pwi_message *message) {
@@ -29,8 +32,8 @@ pawl_status pwi_campaign_relays_add(struct campaign *campaign) {
   for (uint32_t i = 0; i < campaign->config.relays && !status; i++) {
     struct campaign_relay *relay = &relays->all[i];
     relay->campaign = campaign;
-    relay->client =
-        (struct pwi_cluster_client){.rack = racks[i % 2], .tree = &relays->tree, .heard = heard, .context = relay};
+    relay->client = (struct pwi_cluster_client){
+        .rack = racks[i % 2], .tree = &relays->tree, .second = SECOND, .heard = heard, .context = relay};
     snprintf(relay->client.name, sizeof relay->client.name, "relay%u", (unsigned char)i);
     status = pwi_campaign_client_add(campaign, &relay->client, true);
   }
