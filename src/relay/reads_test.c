@@ -273,6 +273,23 @@ static void test_a_read_asks_for_what_the_strictest_of_its_pulls_needs(void **st
   close_family(&family);
 }
 
+static void test_a_read_has_passed_one_relay_more_than_its_pulls(void **state) {
+  FAMILY(true);
+  pull_now(&family, 11, 4, 5, 0);
+  struct asked asked = pull_of(&family, BESIDE_US, 4, 5, 0);
+  asked.others[0] = (struct pwi_contributor){.sender = {12}, .task = 1, .relay = BESIDE_US};
+  asked.other_count = 1;
+  asked.hops = 3;
+  ask(&family, &asked);
+  pull_now(&family, 13, 4, 5, 0);
+  serve(&family, (struct pwi_outcome){.code = PWI_CODE_OK, .version = 5, .found = 4}, 1);
+  struct heard heard = hear(&family);
+  assert_int_equal(heard.sender_count, 2);
+  assert_int_equal(heard.hops, 4);
+  pwi_free(heard.senders);
+  close_family(&family);
+}
+
 /* The relay above has given rows that it had. */
 static void test_rows_are_as_old_as_the_relay_above_says(void **state) {
   FAMILY(true);
@@ -304,6 +321,7 @@ int main(void) {
       cmocka_unit_test(test_a_relay_is_told_whom_a_server_refuses),
       cmocka_unit_test(test_a_read_for_which_nobody_waits_any_more_is_not_sent),
       cmocka_unit_test(test_a_read_asks_for_what_the_strictest_of_its_pulls_needs),
+      cmocka_unit_test(test_a_read_has_passed_one_relay_more_than_its_pulls),
       cmocka_unit_test(test_rows_are_as_old_as_the_relay_above_says),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

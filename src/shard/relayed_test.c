@@ -121,6 +121,22 @@ static void test_nobody_contributes_who_is_retired_or_no_member(void **state) {
   stop(&f);
 }
 
+/* The head is about to hand its arc over: what it took now would be lost. */
+static void test_nothing_is_taken_while_the_keys_are_frozen_or_elsewhere(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 3);
+  assert_int_equal(pwi_shard_freeze(f.shard, WHOLE_RING), PAWL_OK);
+  expect_refused(&f, 1, 3, 0);
+  pwi_shard_thaw(f.shard, WHOLE_RING);
+  assert_int_equal(pwi_shard_drop(f.shard, WHOLE_RING), PAWL_OK);
+  expect_refused(&f, 1, 3, 0);
+  assert_int_equal(pwi_shard_hold(f.shard, WHOLE_RING), PAWL_OK);
+  assert_true(take(&f, 1, 3));
+  assert_stored(&f, 10);
+  stop(&f);
+}
+
 static void test_rows_that_do_not_add_up_are_refused(void **state) {
   (void)state;
   struct fixture f;
@@ -139,6 +155,7 @@ int main(void) {
       cmocka_unit_test(test_an_aggregate_is_refused_if_a_push_in_it_waits_here_already),
       cmocka_unit_test(test_an_aggregate_is_refused_if_a_push_in_it_is_not_due),
       cmocka_unit_test(test_nobody_contributes_who_is_retired_or_no_member),
+      cmocka_unit_test(test_nothing_is_taken_while_the_keys_are_frozen_or_elsewhere),
       cmocka_unit_test(test_rows_that_do_not_add_up_are_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-enum { MANY = 5000 }; /* pieces: the first worker takes seconds for them if nobody comes */
+enum { MANY = 5000 }; /* pieces: the first worker takes minutes for them if nobody comes */
 
 /* A worker that asks for its pieces. What the test wants of it besides: */
 struct walker {
@@ -68,11 +68,12 @@ static void wait_forever(struct pawl_worker *worker, struct walker *walker) {
 static pawl_status walk(struct pawl_worker *worker, struct walker *walker, struct findings *findings) {
   struct pawl_range pieces = {0};
   pawl_status status;
+  int count = 0;
   while (!(status = pawl_worker_next(worker, 1, &pieces)) && !pawl_range_is_empty(pieces)) {
     if (pawl_range_size(pieces) != 1 || !walker->has[pieces.begin]) return PAWL_CORRUPT;
     findings->worked[pieces.begin]++;
     atomic_fetch_add(&walker->working, 1);
-    if (walker->paces && walker->dropped == 0) nap(1000000);
+    if (walker->paces && walker->dropped == 0) nap(count++ < MANY / 4 ? 1000000 : 100000000);
     if (walker->waits && (walker->dropped > 0 || !walker->paces)) wait_forever(worker, walker);
   }
   return status;
