@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/cmd_sim.h"
+#include "cli/taking.h"
 #include "sim/explore/explore.h"
 
 #define STATES_MAX 100000000
@@ -169,58 +170,46 @@ static int replay(const struct pwi_command *command, const struct explore_choice
 
 /* --- the command ---------------------------------------------------------------------------------------- */
 
-static bool take_number(const struct pwi_command *command, const char *value, uint64_t least, uint64_t most,
-                        uint64_t *number_out, int *exit_out) {
-  if (pwi_cli_number(value, number_out) && *number_out >= least && *number_out <= most) return true;
-  *exit_out = pwi_cli_bad_value(command, value, "a number from %" PRIu64 " to %" PRIu64, least, most);
-  return false;
-}
-
-static bool take_word(const struct pwi_command *command, int letter, const char *value, struct explore_choice *choice,
-                      int *exit_out) {
+static bool take_word(struct pwi_cli_taking *taking, int letter, const char *value, struct explore_choice *choice) {
   if (letter == LETTER_SCENARIO && (choice->scenario = pwi_explore_named(value)) == PWI_EXPLORE_SCENARIOS) {
-    *exit_out = pwi_cli_usage(command, "unknown scenario '%s'", value);
+    taking->exit_code = pwi_cli_usage(taking->command, "unknown scenario '%s'", value);
     return false;
   }
   if (letter == LETTER_BUG && !(choice->bug = pwi_planted_named(value))) {
-    *exit_out = pwi_cli_usage(command, "unknown bug '%s'", value);
+    taking->exit_code = pwi_cli_usage(taking->command, "unknown bug '%s'", value);
     return false;
   }
   if (letter == LETTER_REPLAY) {
     choice->replay = value;
     pwi_cli_log_level("debug"); /* a later --log-level overrides it */
-    if (!pwi_explore_path_read(value, choice->path, &choice->path_size)) {
-      *exit_out = pwi_cli_bad_value(command, value, "numbers with commas, as a failed exploration prints them");
-      return false;
-    }
+    if (!pwi_explore_path_read(value, choice->path, &choice->path_size))
+      return pwi_cli_take_none(taking, value, "numbers with commas, as a failed exploration prints them");
   }
   if (letter == LETTER_MERGE) choice->merge = true;
   if (letter == PWI_CLI_LETTER_JSON) choice->json = true;
   return true;
 }
 
-/* Reads one option. Returns false and sets `*exit_out` if its value is invalid. */
-static bool take_option(const struct pwi_command *command, int letter, const char *value, struct explore_choice *choice,
-                        int *exit_out) {
+static bool take_option(struct pwi_cli_taking *taking, int letter, const char *value, struct explore_choice *choice) {
   switch (letter) {
   case LETTER_SERVERS:
-    return take_number(command, value, 2, PWI_EXPLORE_SERVERS, &choice->servers, exit_out);
+    return pwi_cli_take_number(taking, value, 2, PWI_EXPLORE_SERVERS, &choice->servers);
   case LETTER_REPLICAS:
-    return take_number(command, value, 0, PWI_EXPLORE_SERVERS - 1, &choice->replicas, exit_out);
+    return pwi_cli_take_number(taking, value, 0, PWI_EXPLORE_SERVERS - 1, &choice->replicas);
   case LETTER_CLIENTS:
-    return take_number(command, value, 1, PWI_EXPLORE_CLIENTS, &choice->clients, exit_out);
+    return pwi_cli_take_number(taking, value, 1, PWI_EXPLORE_CLIENTS, &choice->clients);
   case LETTER_PUSHES:
-    return take_number(command, value, 1, PWI_EXPLORE_PUSHES, &choice->pushes, exit_out);
+    return pwi_cli_take_number(taking, value, 1, PWI_EXPLORE_PUSHES, &choice->pushes);
   case LETTER_CRASH:
-    return take_number(command, value, 0, 1, &choice->crash, exit_out);
+    return pwi_cli_take_number(taking, value, 0, 1, &choice->crash);
   case LETTER_RESET:
-    return take_number(command, value, 0, 1, &choice->reset, exit_out);
+    return pwi_cli_take_number(taking, value, 0, 1, &choice->reset);
   case LETTER_EARLY:
-    return take_number(command, value, 0, EARLY_MAX, &choice->early, exit_out);
+    return pwi_cli_take_number(taking, value, 0, EARLY_MAX, &choice->early);
   case LETTER_STATES:
-    return take_number(command, value, 1, STATES_MAX, &choice->states, exit_out);
+    return pwi_cli_take_number(taking, value, 1, STATES_MAX, &choice->states);
   default:
-    return take_word(command, letter, value, choice, exit_out);
+    return take_word(taking, letter, value, choice);
   }
 }
 
@@ -240,8 +229,9 @@ static int run_all(const struct pwi_command *command, const struct explore_choic
 
 static int run_explore(const struct pwi_command *command, int argc, char **argv) {
   static struct explore_choice choice;
+  struct pwi_cli_taking taking = {.command = command};
   struct pwi_cli_args args;
-  int letter, exit_code;
+  int letter;
   choice = (struct explore_choice){.scenario = PWI_EXPLORE_SCENARIOS,
                                    .servers = UINT64_MAX,
                                    .replicas = UINT64_MAX,
@@ -251,7 +241,7 @@ static int run_explore(const struct pwi_command *command, int argc, char **argv)
                                    .states = UINT64_MAX};
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
-    if (!take_option(command, letter, args.value, &choice, &exit_code)) return exit_code;
+    if (!take_option(&taking, letter, args.value, &choice)) return taking.exit_code;
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (choice.bug && !pwi_planted_can())
     return pwi_cli_failure(command,

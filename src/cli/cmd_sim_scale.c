@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "cli/cli.h"
 #include "cli/cmd_sim.h"
+#include "cli/taking.h"
 #include "sim/cluster.h"
 #include "sim/datacenter/datacenter.h"
 
@@ -262,25 +263,28 @@ static int run_all(struct scale_run *scale) {
   return exit_code;
 }
 
-static bool take_number(const struct pwi_command *command, const char *value, uint64_t least, uint64_t *number_out,
-                        int *exit_out) {
-  if (pwi_cli_number(value, number_out) && *number_out >= least && *number_out <= NODES_MAX) return true;
-  *exit_out = pwi_cli_bad_value(command, value, "a whole number from %" PRIu64 " to %d", least, NODES_MAX);
-  return false;
+static bool take_option(struct pwi_cli_taking *taking, int letter, const char *value, struct scale_run *scale) {
+  switch (letter) {
+  case LETTER_NODES:
+    return pwi_cli_take_number(taking, value, 3, NODES_MAX, &scale->nodes);
+  case LETTER_SERVERS:
+    return pwi_cli_take_number(taking, value, 1, NODES_MAX, &scale->servers);
+  case LETTER_LIMIT:
+    return pwi_cli_take_number(taking, value, 1, NODES_MAX, &scale->limit_s);
+  default:
+    return scale->json = true;
+  }
 }
 
 static int run_scale(const struct pwi_command *command, int argc, char **argv) {
   static struct scale_run scale;
+  struct pwi_cli_taking taking = {.command = command};
   struct pwi_cli_args args;
-  int letter, exit_code = PWI_EXIT_OK;
+  int letter;
   scale = (struct scale_run){.command = command, .nodes = 100, .limit_s = 60};
   pwi_cli_begin(&args, command, argc, argv);
-  while ((letter = pwi_cli_next(&args)) >= 0) {
-    if (letter == LETTER_NODES && !take_number(command, args.value, 3, &scale.nodes, &exit_code)) return exit_code;
-    if (letter == LETTER_SERVERS && !take_number(command, args.value, 1, &scale.servers, &exit_code)) return exit_code;
-    if (letter == LETTER_LIMIT && !take_number(command, args.value, 1, &scale.limit_s, &exit_code)) return exit_code;
-    if (letter == PWI_CLI_LETTER_JSON) scale.json = true;
-  }
+  while ((letter = pwi_cli_next(&args)) >= 0)
+    if (!take_option(&taking, letter, args.value, &scale)) return taking.exit_code;
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (!scale.servers) scale.servers = scale.nodes < 20 ? 1 : scale.nodes > 1000 ? 100 : scale.nodes / 10;
   if (scale.servers + 2 > scale.nodes)
@@ -289,7 +293,7 @@ static int run_scale(const struct pwi_command *command, int argc, char **argv) {
                          scale.servers, scale.nodes);
   scale.clients = scale.nodes - scale.servers - 1;
   pwi_cli_log_mute(true); /* warnings of the simulated nodes are expected */
-  exit_code = run_all(&scale);
+  int exit_code = run_all(&scale);
   pwi_cluster_close(&scale.cluster);
   pwi_datacenter_destroy(scale.datacenter);
   pwi_free(scale.hands);

@@ -3,13 +3,12 @@
  *
  * The first reduce of every worker is of the model 0 and makes the links. Time and everything else is counted
  * from the moment at which all workers have made it. */
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "asap.h"
-#include "base/bytes.h"
 #include "base/memory.h"
+#include "bench/command/member.h"
 #include "peer/reduce/reduce.h"
 #include "sim/cluster.h"
 
@@ -27,10 +26,7 @@ struct hand {
   struct run *run;
   struct pwi_cluster_client client;
   uint32_t index;
-  uint32_t rank; /* by which it chooses its share */
-  struct pwi_peers *peers;
-  struct pwi_asking asking;
-  struct pwi_vector_id group;
+  struct pwi_bench_member member; /* by its rank it chooses its share */
   struct pwi_reduce *engine;
   struct pwi_asap_learner learner;
   struct pwi_random random;
@@ -69,7 +65,7 @@ static void compute(struct hand *hand) {
   const struct pwi_asap_setup *setup = hand->run->setup;
   double takes = (double)setup->step_ns * (1 + setup->jitter * (2 * pwi_random_unit(&hand->random) - 1));
   if (pwi_random_chance(&hand->random, setup->stall)) takes *= setup->stall_times;
-  if (hand->rank + 1 == setup->workers) takes *= setup->slow;
+  if (hand->member.rank + 1 == setup->workers) takes *= setup->slow;
   if (is_learning(hand->run)) pwi_asap_learn(&hand->learner, setup->batch, hand->weights);
   pwi_cluster_timer(&hand->client, (int64_t)takes, TIMER_STEP);
 }
@@ -188,9 +184,9 @@ static void open_engine(struct hand *hand) {
   const struct pwi_asap_setup *setup = hand->run->setup;
   const struct pwi_asap_problem *problem = hand->run->problem;
   struct pawl_tensor tensor = {hand->weights, problem->features, PAWL_F32};
-  struct pwi_reduce_config config = {.peers = hand->peers,
+  struct pwi_reduce_config config = {.peers = hand->member.peers,
                                      .net = hand->client.net,
-                                     .group = hand->group,
+                                     .group = hand->member.group,
                                      .name = "model",
                                      .tensors = &tensor,
                                      .count = 1,
@@ -200,32 +196,18 @@ static void open_engine(struct hand *hand) {
                                      .wakes = wakes};
   snprintf(config.graph.name, sizeof config.graph.name, "%s", pwi_topology_info(setup->graph)->name);
   pawl_status status =
-      pwi_asap_learner_init(&hand->learner, problem, hand->rank, setup->workers, setup->rate, setup->seed);
+      pwi_asap_learner_init(&hand->learner, problem, hand->member.rank, setup->workers, setup->rate, setup->seed);
   if (!status) status = pwi_reduce_create(&config, &hand->engine);
   if (status) {
     broken(hand, "could not open the reduce", status);
     return;
   }
-  pwi_random_init(&hand->random, setup->seed, 100 + hand->rank); /* the same delays in every mode */
+  pwi_random_init(&hand->random, setup->seed, 100 + hand->member.rank); /* the same delays in every mode */
   begin_step(hand);
 }
 
-/* True once all founders are there. */
-static bool find_rank(struct hand *hand) {
-  const struct pwi_membership *membership = pwi_client_membership(hand->client.client);
-  const struct pwi_membership_group *group = hand->group.id ? pwi_membership_group(membership, hand->group) : NULL;
-  struct pwi_client_state state;
-  size_t count = 0;
-  if (!group || !group->complete) return false;
-  const struct pwi_membership_member *members = pwi_membership_members(membership, hand->group, &count);
-  pwi_client_state(hand->client.client, &state);
-  for (hand->rank = 0; hand->rank < count; hand->rank++)
-    if (members[hand->rank].sender.id == state.sender) return true;
-  return false;
-}
-
 static void tick(struct hand *hand) {
-  if (!hand->engine && find_rank(hand)) open_engine(hand);
+  if (!hand->engine && pwi_bench_member_is_complete(&hand->member)) open_engine(hand);
   int64_t now = pwi_net_now(hand->client.net);
   if (hand->engine && !hand->is_working && pwi_reduce_look_at(hand->engine) <= now) pwi_reduce_look(hand->engine, now);
   pwi_cluster_timer(&hand->client, TICK, TIMER_TICK);
@@ -239,25 +221,9 @@ static void hand_timer(void *context, uint64_t cookie) {
   look(hand);
 }
 
-static void joined(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
-  struct hand *hand = (struct hand *)((char *)asking - offsetof(struct hand, asking));
-  if (status || size != 8)
-    broken(hand, "could not join the group", status);
-  else
-    hand->group.id = pwi_get_u64(payload);
-}
-
 static void hand_started(void *context) {
   struct hand *hand = context;
-  struct pwi_writer writer = {0};
-  pwi_write_text(&writer, GROUP);
-  pwi_write_u32(&writer, hand->run->setup->workers);
-  hand->asking = (struct pwi_asking){.replied = joined};
-  pawl_status status = writer.status;
-  if (!status) status = pwi_client_peers(hand->client.client, &hand->peers);
-  if (!status) status = pwi_client_ask(hand->client.client, &hand->asking, PWI_ASK_PEERS, writer.data, writer.size);
-  if (status) broken(hand, "could not start", status);
-  pwi_writer_fini(&writer);
+  pwi_bench_member_join(&hand->member, &hand->run->cluster, &hand->client, GROUP, hand->run->setup->workers);
   pwi_cluster_timer(&hand->client, TICK, TIMER_TICK);
 }
 

@@ -3,12 +3,11 @@
  *
  * A worker does what apps/bpmf/share/iterate.c and items.c do, but as an actor: where those wait, it returns, and an event
  * lets it go on. */
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/memory.h"
+#include "bench/command/member.h"
 #include "network.h"
 #include "peer/item/item.h"
 #include "sim/cluster.h"
@@ -29,9 +28,7 @@ struct hand {
   struct run *run;
   struct pwi_cluster_client client;
   uint32_t index;
-  struct pwi_peers *peers;
-  struct pwi_asking asking;
-  struct pwi_vector_id group;
+  struct pwi_bench_member member;
   struct pwi_items *engines[CONTEXTS];
   bool is_open, is_ready, is_going; /* is_going: a timer will call go_on */
   struct pwi_lapser_worker worker;
@@ -303,9 +300,9 @@ static void open_context(struct hand *hand, int number, const struct pwi_items_c
   static const char *const names[CONTEXTS] = {"users", "items", "sums"};
   char problem[PWI_ITEMS_PROBLEM_MAX];
   struct pwi_items_config config = *with;
-  config.peers = hand->peers;
+  config.peers = hand->member.peers;
   config.net = hand->client.net;
-  config.group = hand->group;
+  config.group = hand->member.group;
   config.name = names[number];
   config.variant = hand->worker.is.spec.variant;
   config.producers = config.work_per_clock = 1;
@@ -374,14 +371,8 @@ static void look_if_ready(struct hand *hand) {
   if (++hand->run->open == hand->run->task->workers) begin_all(hand->run);
 }
 
-static bool is_complete(const struct hand *hand) {
-  const struct pwi_membership *membership = pwi_client_membership(hand->client.client);
-  const struct pwi_membership_group *group = hand->group.id ? pwi_membership_group(membership, hand->group) : NULL;
-  return group && group->complete;
-}
-
 static void tick(struct hand *hand) {
-  if (!hand->is_open && is_complete(hand)) open_all(hand);
+  if (!hand->is_open && pwi_bench_member_is_complete(&hand->member)) open_all(hand);
   if (hand->is_open && !hand->is_ready) look_if_ready(hand);
   if (!hand->is_ready) pwi_cluster_timer(&hand->client, TICK, TIMER_TICK);
 }
@@ -397,25 +388,9 @@ static void hand_timer(void *context, uint64_t cookie) {
   if (cookie == TIMER_BLOCK || hand->stage != STAGE_DRAW) go_on(hand);
 }
 
-static void joined(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
-  struct hand *hand = (struct hand *)((char *)asking - offsetof(struct hand, asking));
-  if (status || size != 8)
-    broken(hand, "could not join the group", status);
-  else
-    hand->group.id = pwi_get_u64(payload);
-}
-
 static void hand_started(void *context) {
   struct hand *hand = context;
-  struct pwi_writer writer = {0};
-  pwi_write_text(&writer, GROUP);
-  pwi_write_u32(&writer, hand->run->task->workers);
-  hand->asking = (struct pwi_asking){.replied = joined};
-  pawl_status status = writer.status;
-  if (!status) status = pwi_client_peers(hand->client.client, &hand->peers);
-  if (!status) status = pwi_client_ask(hand->client.client, &hand->asking, PWI_ASK_PEERS, writer.data, writer.size);
-  if (status) broken(hand, "could not start", status);
-  pwi_writer_fini(&writer);
+  pwi_bench_member_join(&hand->member, &hand->run->cluster, &hand->client, GROUP, hand->run->task->workers);
   pwi_cluster_timer(&hand->client, TICK, TIMER_TICK);
 }
 

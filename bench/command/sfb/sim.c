@@ -1,12 +1,11 @@
 /* One simulated run of `pawl-bench sfb`: the real manager, clients and engines of factors, and workers whose computing takes
  * virtual time. Time and bytes are counted from the moment at which all workers have opened their factors. */
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/bytes.h"
 #include "base/memory.h"
+#include "bench/command/member.h"
 #include "peer/factor/factor.h"
 #include "sfb.h"
 #include "sim/cluster.h"
@@ -23,10 +22,8 @@ struct run;
 struct hand {
   struct run *run;
   struct pwi_cluster_client client;
-  uint32_t index, rank; /* by its rank it chooses its rows */
-  struct pwi_peers *peers;
-  struct pwi_asking asking;
-  struct pwi_vector_id group;
+  uint32_t index;
+  struct pwi_bench_member member; /* by its rank it chooses its rows */
   struct pwi_factor *engine;
   struct factor_batch batch;
   struct pwi_random random;
@@ -60,7 +57,7 @@ static void broken(const struct hand *hand, const char *what, pawl_status status
 
 static uint32_t row_at(const struct hand *hand, uint64_t i) {
   uint32_t workers = hand->run->setup->workers, rows = hand->run->problem->shape.rows;
-  return (uint32_t)((hand->rank + workers * (hand->clock * hand->run->setup->batch + i)) % rows);
+  return (uint32_t)((hand->member.rank + workers * (hand->clock * hand->run->setup->batch + i)) % rows);
 }
 
 static double scale_of(const struct hand *hand) {
@@ -217,9 +214,9 @@ static void closed(void *context) { (void)context; }
 static void open_engine(struct hand *hand) {
   const struct pwi_sfb_setup *setup = hand->run->setup;
   const struct pwi_sfb_shape *shape = &hand->run->problem->shape;
-  struct pwi_factor_config config = {.peers = hand->peers,
+  struct pwi_factor_config config = {.peers = hand->member.peers,
                                      .net = hand->client.net,
-                                     .group = hand->group,
+                                     .group = hand->member.group,
                                      .name = "w",
                                      .life = hand->index + 1,
                                      .matrix = hand->w,
@@ -234,7 +231,7 @@ static void open_engine(struct hand *hand) {
                                      .wakes = wakes,
                                      .closed = closed};
   hand->batch.shape = config.shape;
-  pwi_random_init(&hand->random, setup->seed, 100 + hand->rank); /* the same delays in every run */
+  pwi_random_init(&hand->random, setup->seed, 100 + hand->member.rank); /* the same delays in every run */
   pawl_status status = pwi_factor_create(&config, &hand->engine);
   if (status)
     broken(hand, "could not open factors", status);
@@ -242,24 +239,10 @@ static void open_engine(struct hand *hand) {
     pwi_factor_begin_open(hand->engine);
 }
 
-/* True once all founders are there. */
-static bool find_rank(struct hand *hand) {
-  const struct pwi_membership *membership = pwi_client_membership(hand->client.client);
-  const struct pwi_membership_group *group = hand->group.id ? pwi_membership_group(membership, hand->group) : NULL;
-  struct pwi_client_state state;
-  size_t count = 0;
-  if (!group || !group->complete) return false;
-  const struct pwi_membership_member *members = pwi_membership_members(membership, hand->group, &count);
-  pwi_client_state(hand->client.client, &state);
-  for (hand->rank = 0; hand->rank < count; hand->rank++)
-    if (members[hand->rank].sender.id == state.sender) return true;
-  return false;
-}
-
 static void hand_timer(void *context, uint64_t cookie) {
   struct hand *hand = context;
   if (cookie == TIMER_TICK) {
-    if (!hand->engine && find_rank(hand)) open_engine(hand);
+    if (!hand->engine && pwi_bench_member_is_complete(&hand->member)) open_engine(hand);
     if (!hand->is_open) pwi_cluster_timer(&hand->client, TICK, TIMER_TICK);
   }
   if (cookie == TIMER_WAKE) hand->is_woken = false;
@@ -267,25 +250,9 @@ static void hand_timer(void *context, uint64_t cookie) {
   drive(hand);
 }
 
-static void joined(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
-  struct hand *hand = (struct hand *)((char *)asking - offsetof(struct hand, asking));
-  if (status || size != 8)
-    broken(hand, "could not join the group", status);
-  else
-    hand->group.id = pwi_get_u64(payload);
-}
-
 static void hand_started(void *context) {
   struct hand *hand = context;
-  struct pwi_writer writer = {0};
-  pwi_write_text(&writer, GROUP);
-  pwi_write_u32(&writer, hand->run->setup->workers);
-  hand->asking = (struct pwi_asking){.replied = joined};
-  pawl_status status = writer.status;
-  if (!status) status = pwi_client_peers(hand->client.client, &hand->peers);
-  if (!status) status = pwi_client_ask(hand->client.client, &hand->asking, PWI_ASK_PEERS, writer.data, writer.size);
-  if (status) broken(hand, "could not start", status);
-  pwi_writer_fini(&writer);
+  pwi_bench_member_join(&hand->member, &hand->run->cluster, &hand->client, GROUP, hand->run->setup->workers);
   pwi_cluster_timer(&hand->client, TICK, TIMER_TICK);
 }
 

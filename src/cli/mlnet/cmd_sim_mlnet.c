@@ -1,11 +1,12 @@
 /* `pawl sim mlnet`: its options. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cmd_sim.h"
 #include "cli/mlnet/mlnet.h"
+#include "cli/taking.h"
 
 enum {
   LETTER_FIGURE = 257,
@@ -30,119 +31,71 @@ enum {
 
 /* Numbers that were not given are 0, `over` and `grain` -1. */
 struct mlnet_choice {
-  const struct pwi_command *command;
+  struct pwi_cli_taking taking;
   struct pwi_mlnet_options options;
   bool has_figure, has_aggregation;
-  int exit_code;
 };
-
-static bool refuse(struct mlnet_choice *choice, const char *value, const char *expected) {
-  choice->exit_code = pwi_cli_bad_value(choice->command, value, "%s", expected);
-  return false;
-}
-
-static bool take_number(struct mlnet_choice *choice, const char *value, uint64_t least, uint64_t most,
-                        uint32_t *number_out) {
-  uint64_t number;
-  if (pwi_cli_number(value, &number) && number >= least && number <= most) {
-    *number_out = (uint32_t)number;
-    return true;
-  }
-  choice->exit_code =
-      pwi_cli_bad_value(choice->command, value, "a whole number from %" PRIu64 " to %" PRIu64, least, most);
-  return false;
-}
-
-static bool take_real(struct mlnet_choice *choice, const char *value, double least, double most, double *number_out) {
-  char *end;
-  double number = strtod(value, &end);
-  if (*value && !*end && number >= least && number <= most) {
-    *number_out = number;
-    return true;
-  }
-  choice->exit_code = pwi_cli_bad_value(choice->command, value, "a number from %g to %g", least, most);
-  return false;
-}
 
 static bool take_one_of(struct mlnet_choice *choice, const char *value, const char *first, const char *second,
                         bool *is_second_out) {
-  *is_second_out = strcmp(value, second) == 0;
-  if (*is_second_out || strcmp(value, first) == 0) return true;
-  choice->exit_code = pwi_cli_bad_value(choice->command, value, "%s or %s", first, second);
-  return false;
-}
-
-static bool take_sizes(struct mlnet_choice *choice, const char *value) {
-  struct pwi_mlnet_options *options = &choice->options;
-  const char *expected = "up to 16 numbers with commas, each from 1 to 4096";
-  options->size_count = 0;
-  for (const char *at = value;; at++) {
-    char *end;
-    unsigned long number = strtoul(at, &end, 10);
-    if (end == at || number < 1 || number > PWI_TRAINING_SERVERS_MAX || options->size_count == PWI_MLNET_SIZES)
-      return refuse(choice, value, expected);
-    options->sizes[options->size_count++] = (uint32_t)number;
-    if (!*end) return true;
-    if (*end != ',') return refuse(choice, value, expected);
-    at = end;
-  }
+  const char *const words[] = {first, second};
+  char expected[40];
+  int number;
+  snprintf(expected, sizeof expected, "%s or %s", first, second);
+  if (!pwi_cli_take_word(&choice->taking, value, words, 2, expected, &number)) return false;
+  *is_second_out = number == 1;
+  return true;
 }
 
 static bool take_figure(struct mlnet_choice *choice, const char *value) {
   static const char *const names[] = {"1a", "1b", "2", "3"};
-  for (int i = 0; i < 4; i++)
-    if (strcmp(value, names[i]) == 0) {
-      choice->options.figure = (enum pwi_mlnet_figure)i;
-      choice->has_figure = true;
-      return true;
-    }
-  return refuse(choice, value, "1a, 1b, 2 or 3");
+  int figure;
+  if (!pwi_cli_take_word(&choice->taking, value, names, 4, "1a, 1b, 2 or 3", &figure)) return false;
+  choice->options.figure = (enum pwi_mlnet_figure)figure;
+  return choice->has_figure = true;
 }
 
 static bool take_network(struct mlnet_choice *choice, int letter, const char *value) {
   struct pwi_mlnet_options *options = &choice->options;
-  double gigabits;
+  struct pwi_cli_taking *taking = &choice->taking;
   switch (letter) {
   case LETTER_PORTS:
-    if (!take_number(choice, value, 2, 64, &options->ports)) return false;
-    return options->ports % 2 == 0 || refuse(choice, value, "an even number");
+    if (!pwi_cli_take_number32(taking, value, 2, 64, &options->ports)) return false;
+    return options->ports % 2 == 0 || pwi_cli_take_none(taking, value, "an even number");
   case LETTER_RATE:
-    if (!take_real(choice, value, 0.001, 10000, &gigabits)) return false;
-    options->rate = gigabits * 1e9 / 8;
-    return true;
+    return pwi_cli_take_real(taking, value, 0.001, 10000, 1e9 / 8, &options->rate);
   case LETTER_OVER:
-    return take_real(choice, value, 1, 1000, &options->over);
+    return pwi_cli_take_real(taking, value, 1, 1000, 1, &options->over);
   case LETTER_TIER:
-    return pwi_fabric_tier_find(value, &options->tier) || refuse(choice, value, "hosts, racks or core");
+    return pwi_fabric_tier_find(value, &options->tier) || pwi_cli_take_none(taking, value, "hosts, racks or core");
   case LETTER_ECMP:
     return take_one_of(choice, value, "hash", "even", &options->even);
   case LETTER_GRAIN:
-    return take_real(choice, value, 0, 1000, &options->grain);
+    return pwi_cli_take_real(taking, value, 0, 1000, 1, &options->grain);
   case LETTER_INCAST:
-    return take_number(choice, value, 0, UINT32_MAX, &options->incast_flows);
+    return pwi_cli_take_number32(taking, value, 0, UINT32_MAX, &options->incast_flows);
   default:
-    return take_real(choice, value, 0, 1, &options->incast_loss);
+    return pwi_cli_take_real(taking, value, 0, 1, 1, &options->incast_loss);
   }
 }
 
 static bool take_training(struct mlnet_choice *choice, int letter, const char *value) {
   struct pwi_mlnet_options *options = &choice->options;
-  double gigabytes;
+  struct pwi_cli_taking *taking = &choice->taking;
   switch (letter) {
   case LETTER_WORKERS:
-    return take_number(choice, value, 1, PWI_FABRIC_HOSTS_MAX, &options->workers);
+    return pwi_cli_take_number32(taking, value, 1, PWI_FABRIC_HOSTS_MAX, &options->workers);
   case LETTER_SERVERS:
-    return take_sizes(choice, value);
+    return pwi_cli_take_numbers(taking, value, 1, PWI_TRAINING_SERVERS_MAX, options->sizes, PWI_MLNET_SIZES,
+                                &options->size_count);
   case LETTER_MODELS:
-    return take_number(choice, value, 1, PWI_FLOW_CLASSES, &options->jobs);
+    return pwi_cli_take_number32(taking, value, 1, PWI_FLOW_CLASSES, &options->jobs);
   case LETTER_ROUNDS:
-    return take_number(choice, value, 1, 1000, &options->rounds);
+    return pwi_cli_take_number32(taking, value, 1, 1000, &options->rounds);
   case LETTER_BYTES:
-    if (!take_real(choice, value, 1e-6, 1e6, &gigabytes)) return false;
-    options->bytes = gigabytes * 1e9;
-    return true;
+    return pwi_cli_take_real(taking, value, 1e-6, 1e6, 1e9, &options->bytes);
   case LETTER_INTERVAL:
-    return take_real(choice, value, 0.001, 1e6, &options->interval);
+    return pwi_cli_take_real(taking, value, 0.001, 1e6, 1, &options->interval);
   case LETTER_AGGREGATION:
     choice->has_aggregation = true;
     return take_one_of(choice, value, "stream", "message", &options->by_message);
@@ -162,7 +115,7 @@ static bool take_option(struct mlnet_choice *choice, int letter, const char *val
     choice->options.json = true;
     return true;
   case 's':
-    return pwi_cli_number(value, &choice->options.seed) || refuse(choice, value, "a whole number");
+    return pwi_cli_number(value, &choice->options.seed) || pwi_cli_take_none(&choice->taking, value, "a whole number");
   case LETTER_PORTS:
   case LETTER_RATE:
   case LETTER_OVER:
@@ -194,7 +147,7 @@ static void complete(struct mlnet_choice *choice) {
 }
 
 static int run_mlnet(const struct pwi_command *command, int argc, char **argv) {
-  struct mlnet_choice choice = {.command = command,
+  struct mlnet_choice choice = {.taking = {.command = command},
                                 .options = {.ports = 16,
                                             .rate = 1.25e9,
                                             .jobs = 20,
@@ -209,7 +162,7 @@ static int run_mlnet(const struct pwi_command *command, int argc, char **argv) {
   int letter;
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
-    if (!take_option(&choice, letter, args.value)) return choice.exit_code;
+    if (!take_option(&choice, letter, args.value)) return choice.taking.exit_code;
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (!choice.has_figure) return pwi_cli_usage(command, "--figure is needed: 1a, 1b, 2 or 3");
   complete(&choice);

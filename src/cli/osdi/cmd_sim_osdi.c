@@ -1,11 +1,10 @@
 /* `pawl sim osdi`: its options. */
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cli/cmd_sim.h"
 #include "cli/osdi/osdi.h"
+#include "cli/taking.h"
 
 enum {
   LETTER_FIGURE = 257,
@@ -31,78 +30,33 @@ enum {
 
 /* Lists and numbers of machines are 0 until they are given. */
 struct osdi_choice {
-  const struct pwi_command *command;
+  struct pwi_cli_taking taking;
   struct pwi_osdi_options options;
   bool has_figure, has_taus;
-  int exit_code;
 };
-
-static bool refuse(struct osdi_choice *choice, const char *value, const char *expected) {
-  choice->exit_code = pwi_cli_bad_value(choice->command, value, "%s", expected);
-  return false;
-}
-
-static bool take_number(struct osdi_choice *choice, const char *value, uint32_t most, uint32_t *number_out) {
-  uint64_t number;
-  if (pwi_cli_number(value, &number) && number >= 1 && number <= most) {
-    *number_out = (uint32_t)number;
-    return true;
-  }
-  choice->exit_code = pwi_cli_bad_value(choice->command, value, "a whole number from 1 to %" PRIu32, most);
-  return false;
-}
-
-static bool take_real(struct osdi_choice *choice, const char *value, double least, double most, double unit,
-                      double *number_out) {
-  char *end;
-  double number = strtod(value, &end);
-  if (*value && !*end && number >= least && number <= most) {
-    *number_out = number * unit;
-    return true;
-  }
-  choice->exit_code = pwi_cli_bad_value(choice->command, value, "a number from %g to %g", least, most);
-  return false;
-}
 
 static bool take_figure(struct osdi_choice *choice, const char *value) {
   static const char *const names[] = {"10", "13", "14", "table5"};
-  for (int i = 0; i < 4; i++)
-    if (strcmp(value, names[i]) == 0) {
-      choice->options.figure = (enum pwi_osdi_figure)i;
-      choice->has_figure = true;
-      return true;
-    }
-  return refuse(choice, value, "10, 13, 14 or table5");
-}
-
-static bool take_machines(struct osdi_choice *choice, const char *value) {
-  struct pwi_osdi_options *options = &choice->options;
-  options->size_count = 0;
-  for (const char *at = value;; at++) {
-    char *end;
-    unsigned long number = strtoul(at, &end, 10);
-    if (end == at || number < 2 || number > 20000 || options->size_count == PWI_OSDI_SIZES)
-      return refuse(choice, value, "up to 16 numbers with commas, each from 2 to 20000");
-    options->sizes[options->size_count++] = (uint32_t)number;
-    if (!*end) return true;
-    if (*end != ',') return refuse(choice, value, "up to 16 numbers with commas, each from 2 to 20000");
-    at = end;
-  }
+  int figure;
+  if (!pwi_cli_take_word(&choice->taking, value, names, 4, "10, 13, 14 or table5", &figure)) return false;
+  choice->options.figure = (enum pwi_osdi_figure)figure;
+  return choice->has_figure = true;
 }
 
 static bool take_delay(struct osdi_choice *choice, int letter, const char *value) {
   struct pwi_osdi_options *options = &choice->options;
+  struct pwi_cli_taking *taking = &choice->taking;
   switch (letter) {
   case LETTER_TAU:
     choice->has_taus = true;
     return pwi_osdi_read_taus(value, options) ||
-           refuse(choice, value, "up to 32 bounds with commas: numbers up to 1000000, inf or adaptive");
+           pwi_cli_take_none(taking, value, "up to 32 bounds with commas: numbers up to 1000000, inf or adaptive");
   case LETTER_WORKERS:
-    return take_number(choice, value, PWI_WAIT_WORKERS_MAX, &options->shape.workers);
+    return pwi_cli_take_number32(taking, value, 1, PWI_WAIT_WORKERS_MAX, &options->shape.workers);
   case LETTER_BLOCKS:
-    return take_number(choice, value, PWI_WAIT_BLOCKS_MAX, &options->shape.blocks);
+    return pwi_cli_take_number32(taking, value, 1, PWI_WAIT_BLOCKS_MAX, &options->shape.blocks);
   case LETTER_STEP:
-    return take_real(choice, value, 0.001, 2, 1, &options->shape.rate);
+    return pwi_cli_take_real(taking, value, 0.001, 2, 1, &options->shape.rate);
   default:
     return options->by_worker = true;
   }
@@ -110,31 +64,32 @@ static bool take_delay(struct osdi_choice *choice, int letter, const char *value
 
 static bool take_flows(struct osdi_choice *choice, int letter, const char *value) {
   struct pwi_osdi_options *options = &choice->options;
+  struct pwi_cli_taking *taking = &choice->taking;
   switch (letter) {
   case LETTER_MACHINES:
-    return take_machines(choice, value);
+    return pwi_cli_take_numbers(taking, value, 2, 20000, options->sizes, PWI_OSDI_SIZES, &options->size_count);
   case LETTER_USERS:
-    return take_real(choice, value, 0.001, 1e6, 1e6, &options->users);
+    return pwi_cli_take_real(taking, value, 0.001, 1e6, 1e6, &options->users);
   case LETTER_TOKENS:
-    return take_real(choice, value, 0.1, 1e6, 1, &options->tokens);
+    return pwi_cli_take_real(taking, value, 0.1, 1e6, 1, &options->tokens);
   case LETTER_WORDS:
-    return take_real(choice, value, 0.001, 1000, 1e6, &options->words);
+    return pwi_cli_take_real(taking, value, 0.001, 1000, 1e6, &options->words);
   case LETTER_ROW:
-    return take_real(choice, value, 1, 1e6, 1, &options->row_bytes);
+    return pwi_cli_take_real(taking, value, 1, 1e6, 1, &options->row_bytes);
   case LETTER_SAMPLING:
-    return take_real(choice, value, 0.001, 1e6, 1e6, &options->rate);
+    return pwi_cli_take_real(taking, value, 0.001, 1e6, 1e6, &options->rate);
   case LETTER_SERVERS:
-    return take_number(choice, value, 64, &options->servers);
+    return pwi_cli_take_number32(taking, value, 1, 64, &options->servers);
   case LETTER_PAIR:
-    return take_real(choice, value, 1, 1024, 1, &options->pair_bits);
+    return pwi_cli_take_real(taking, value, 1, 1024, 1, &options->pair_bits);
   case LETTER_ITEMS:
-    return take_real(choice, value, 0.001, 1e6, 1e6, &options->items);
+    return pwi_cli_take_real(taking, value, 0.001, 1e6, 1e6, &options->items);
   case LETTER_GAP:
-    return take_real(choice, value, 0, 60, 1, &options->gap_s);
+    return pwi_cli_take_real(taking, value, 0, 60, 1, &options->gap_s);
   case LETTER_SECONDS:
-    return take_real(choice, value, 2, 3600, 1, &options->seconds);
+    return pwi_cli_take_real(taking, value, 2, 3600, 1, &options->seconds);
   default:
-    return take_real(choice, value, 0.001, 10000, 1, &options->gigabits);
+    return pwi_cli_take_real(taking, value, 0.001, 10000, 1, &options->gigabits);
   }
 }
 
@@ -149,7 +104,7 @@ static bool take_option(struct osdi_choice *choice, int letter, const char *valu
     choice->options.json = true;
     return true;
   case 's':
-    return pwi_cli_number(value, &choice->options.seed) || refuse(choice, value, "a whole number");
+    return pwi_cli_number(value, &choice->options.seed) || pwi_cli_take_none(&choice->taking, value, "a whole number");
   case LETTER_TAU:
   case LETTER_WORKERS:
   case LETTER_BLOCKS:
@@ -183,7 +138,7 @@ static void complete(struct osdi_choice *choice) {
 static int run_osdi(const struct pwi_command *command, int argc, char **argv) {
   static int (*const figures[])(const struct pwi_command *, const struct pwi_osdi_options *) = {
       pwi_osdi_systems, pwi_osdi_delays, pwi_osdi_topics, pwi_osdi_counts};
-  struct osdi_choice choice = {.command = command,
+  struct osdi_choice choice = {.taking = {.command = command},
                                .options = {.program = "sim",
                                            .name = "osdi",
                                            .seed = 1,
@@ -200,7 +155,7 @@ static int run_osdi(const struct pwi_command *command, int argc, char **argv) {
   pwi_osdi_wait_defaults(&choice.options);
   pwi_cli_begin(&args, command, argc, argv);
   while ((letter = pwi_cli_next(&args)) >= 0)
-    if (!take_option(&choice, letter, args.value)) return choice.exit_code;
+    if (!take_option(&choice, letter, args.value)) return choice.taking.exit_code;
   if (letter == PWI_CLI_STOP || !pwi_cli_arguments(&args, 0, 0)) return args.exit_code;
   if (!choice.has_figure) return pwi_cli_usage(command, "--figure is needed: 10, 13, 14 or table5");
   complete(&choice);
