@@ -6,6 +6,7 @@
  *   tests       float64: sum of the predictions of each test rating
  *   training    float64: the same of each training rating, unless they are not measured
  */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -46,12 +47,12 @@ struct checkpoint_draft {
 };
 
 static json_t *make_header(const struct bpmf_run *run) {
-  return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "kind", KIND, "iteration",
+  return json_pack("{s:s, s:I, s:I, s:I, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "kind", KIND, "iteration",
                    (json_int_t)run->sampler.iteration, "measured", (json_int_t)run->tests.samples, "samples",
-                   (json_int_t)run->model->about.samples, "digest", apps_json_wide(run->data.digest), "options",
-                   make_terms(&run->is), "train_rmse", apps_json_number(run->progress.train_rmse), "test_rmse",
-                   apps_json_number(run->progress.test_rmse), "mean_train_rmse",
-                   apps_json_number(run->progress.mean_train_rmse), "mean_test_rmse",
+                   (json_int_t)run->model->about.samples, "alpha", run->model->about.alpha, "digest",
+                   apps_json_wide(run->data.digest), "options", make_terms(&run->is), "train_rmse",
+                   apps_json_number(run->progress.train_rmse), "test_rmse", apps_json_number(run->progress.test_rmse),
+                   "mean_train_rmse", apps_json_number(run->progress.mean_train_rmse), "mean_test_rmse",
                    apps_json_number(run->progress.mean_test_rmse));
 }
 
@@ -103,10 +104,13 @@ static pawl_status compare(struct bpmf_run *run, const json_t *header, char *why
 }
 
 static pawl_status read_state(struct bpmf_run *run, const json_t *header, struct checkpoint_state *state, char *why) {
-  if (!apps_model_count(header, "iteration", 0, run->is.iterations, &state->iteration) ||
+  double *alpha = &run->model->about.alpha;
+  if ((run->is.alpha == 0 && !apps_state_chosen(header, "alpha", DBL_MIN, DBL_MAX, alpha)) ||
+      !apps_model_count(header, "iteration", 0, run->is.iterations, &state->iteration) ||
       !apps_model_count(header, "measured", 0, run->is.iterations, &state->measured) ||
       !apps_model_count32(header, "samples", run->room, &state->samples))
     return apps_say(why, PAWL_CORRUPT, "invalid numbers in the header");
+  run->sampler.alpha = *alpha * run->data.scale * run->data.scale;
   run->progress.train_rmse = apps_json_number_of(json_object_get(header, "train_rmse"));
   run->progress.test_rmse = apps_json_number_of(json_object_get(header, "test_rmse"));
   run->progress.mean_train_rmse = apps_json_number_of(json_object_get(header, "mean_train_rmse"));

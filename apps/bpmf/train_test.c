@@ -189,6 +189,31 @@ static void test_a_resumed_training_gives_the_same_model(void **state) {
   pawl_ratings_destroy(ratings);
 }
 
+/* A later version may choose otherwise. */
+static void test_a_resumed_training_has_the_alpha_that_was_chosen(void **state) {
+  (void)state;
+  struct pawl_ratings *ratings = low_rank_ratings(usual);
+  struct pawl_bpmf_options options = short_options(3, 12);
+  struct pawl_bpmf_model *model = NULL;
+  struct pawl_bpmf_about about;
+  struct pawl_bpmf_result result;
+  char error[PAWL_BPMF_TEXT] = "";
+  options.checkpoint = path_of("chosen");
+  model = trained(ratings, NULL, &options, NULL);
+  pawl_bpmf_model_about(model, &about);
+  pawl_bpmf_model_destroy(model);
+  double wanted = about.alpha / 3;
+  set_header(options.checkpoint, "bpmf-checkpoint", "alpha", json_real(wanted));
+  options.resume = true;
+  model = trained(ratings, NULL, &options, NULL);
+  pawl_bpmf_model_about(model, &about);
+  pawl_bpmf_model_destroy(model);
+  assert_true(about.alpha == wanted);
+  set_header(options.checkpoint, "bpmf-checkpoint", "alpha", json_real(0));
+  assert_int_equal(pawl_bpmf_train(ratings, NULL, &options, &model, &result, error), PAWL_CORRUPT);
+  pawl_ratings_destroy(ratings);
+}
+
 static void note_iteration(void *context, const struct pawl_bpmf_progress *progress) {
   note_step(context, progress->iteration, progress->unsaved);
 }
@@ -484,6 +509,7 @@ int main(void) {
       cmocka_unit_test(test_ratings_of_every_size_are_learned_equally_well),
       cmocka_unit_test(test_samples_do_not_depend_on_the_number_of_threads),
       cmocka_unit_test(test_a_resumed_training_gives_the_same_model),
+      cmocka_unit_test(test_a_resumed_training_has_the_alpha_that_was_chosen),
       cmocka_unit_test(test_a_checkpoint_that_cannot_be_written_does_not_end_the_training),
       cmocka_unit_test(test_a_checkpoint_of_other_options_or_ratings_is_refused),
       cmocka_unit_test(test_a_training_stopped_during_the_burn_in_has_a_model),

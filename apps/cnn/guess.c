@@ -8,6 +8,7 @@ struct cnn_guess cnn_guess_of(const struct pawl_images *images) {
   struct pawl_images_info info;
   struct cnn_guess guess = {0};
   pawl_images_info(images, &info);
+  guess.error = 1;
   for (uint64_t i = 0; i < info.count; i++) counts[labels[i]]++;
   for (uint32_t label = 0; label <= UINT8_MAX; label++) {
     if (counts[label] == 0) continue;
@@ -15,6 +16,7 @@ struct cnn_guess cnn_guess_of(const struct pawl_images *images) {
     guess.classes++;
     guess.label = label;
     guess.loss -= share * log(share);
+    guess.error = fmin(guess.error, 1 - share);
   }
   return guess;
 }

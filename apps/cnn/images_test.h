@@ -37,9 +37,9 @@ static inline FILE *create_file(const char *name, char path[64]) {
   return file;
 }
 
-/* `count` images of `size` x `size` pixels: noise, and rows [label * 4, label * 4 + 4) are brighter. Labels are below
+/* `count` images of `size` x `size` pixels: noise, and rows [label * 4, label * 4 + 4) are brighter by `bar`. Labels are below
  * size / 4 and at most `classes`. */
-static inline struct pawl_images *make_images(uint64_t seed, uint32_t count, uint32_t size, uint32_t classes) {
+static inline struct pawl_images *draw_images(uint64_t seed, uint32_t count, uint32_t size, uint32_t classes, int bar) {
   char images_path[64], labels_path[64];
   FILE *images = create_file("images", images_path), *labels = create_file("labels", labels_path);
   struct apps_random random = apps_random_of(seed, CNN_FOR_ORDER, 1, 2);
@@ -53,7 +53,7 @@ static inline struct pawl_images *make_images(uint64_t seed, uint32_t count, uin
     uint32_t label = (uint32_t)apps_random_below(&random, classes);
     fputc((int)label, labels);
     for (uint32_t at = 0; at < size * size; at++)
-      fputc((int)apps_random_below(&random, 120) + (at / size / 4 == label ? 110 : 0), images);
+      fputc((int)apps_random_below(&random, 120) + (at / size / 4 == label ? bar : 0), images);
   }
   assert_int_equal(fclose(images), 0);
   assert_int_equal(fclose(labels), 0);
@@ -61,6 +61,15 @@ static inline struct pawl_images *make_images(uint64_t seed, uint32_t count, uin
   struct pawl_images *set = NULL;
   if (pawl_images_read(paths, 2, NULL, &set)) fail_msg("%s", pawl_error_text());
   return set;
+}
+
+static inline struct pawl_images *make_images(uint64_t seed, uint32_t count, uint32_t size, uint32_t classes) {
+  return draw_images(seed, count, size, classes, 110);
+}
+
+/* Images that say nothing about their labels. */
+static inline struct pawl_images *make_noise(uint64_t seed, uint32_t count, uint32_t size, uint32_t classes) {
+  return draw_images(seed, count, size, classes, 0);
 }
 
 #endif

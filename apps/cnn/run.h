@@ -29,7 +29,8 @@ struct cnn_run {
   struct pawl_cnn_options is;
   const struct pawl_images *images, *test;
   struct cnn_plan plan;
-  struct cnn_guess guess;
+  struct cnn_guess guess;           /* on the training images */
+  struct pawl_cnn_score test_score; /* of the last epoch */
   char *error;
 
   struct pawl_cnn_model *model;

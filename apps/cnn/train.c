@@ -9,6 +9,7 @@
 #include "apps/cnn/options.h"
 #include "apps/cnn/run.h"
 #include "apps/common/clock.h"
+#include "apps/common/guess.h"
 #include "apps/common/model_file.h"
 
 #define DOUBTFUL 0.9     /* of the loss of guessing */
@@ -40,10 +41,10 @@ static void report(struct cnn_run *run, bool is_epoch_over) {
 }
 
 static void test_model(struct cnn_run *run) {
-  struct pawl_cnn_score score;
+  struct pawl_cnn_score *score = &run->test_score;
   if (!run->test) return;
-  cnn_model_predict(run->model, run->test_pass, (size_t)run->is.batch, run->test, NULL, NULL, &score);
-  run->progress.test_error = (double)score.wrong / (double)score.images;
+  cnn_model_predict(run->model, run->test_pass, (size_t)run->is.batch, run->test, NULL, NULL, score);
+  run->progress.test_error = (double)score->wrong / (double)score->images;
 }
 
 static pawl_status keep(struct cnn_run *run) { return run->way->keep ? run->way->keep(run) : PAWL_OK; }
@@ -95,10 +96,24 @@ static bool is_guessing(struct cnn_run *run) {
   return !(score.loss < NO_BETTER * run->guess.loss);
 }
 
+/* A net that has learned the training images by heart may be. */
+static void compare_test(struct cnn_run *run) {
+  struct pawl_cnn_result *result = &run->result;
+  result->test_guess_error = NAN;
+  if (!run->test) return;
+  const struct cnn_guess guess = cnn_guess_of(run->test);
+  const struct apps_figures net = {run->test_score.loss, run->progress.test_error}, shares = {guess.loss, guess.error};
+  result->test_guess_error = guess.error;
+  result->guesses_test = !isnan(net.error) && apps_is_guess(&net, &shares, (double)run->test_score.images);
+}
+
 static void conclude(struct cnn_run *run) {
   struct pawl_cnn_result *result = &run->result;
   struct pawl_cnn_about *about = &run->model->about;
-  result->why = result->epochs < run->is.epochs ? "interrupted" : is_guessing(run) ? "guessing" : "epochs";
+  compare_test(run);
+  result->why = result->epochs < run->is.epochs            ? "interrupted"
+                : result->guesses_test || is_guessing(run) ? "guessing"
+                                                           : "epochs";
   result->guess_loss = run->guess.loss;
   result->loss = about->loss = run->progress.loss;
   result->train_error = run->progress.train_error;
@@ -177,7 +192,8 @@ pawl_status cnn_run_train(struct cnn_run *run, const struct pawl_cnn_options *op
                           struct pawl_cnn_model **model_out, struct pawl_cnn_result *result_out) {
   run->begun_ns = apps_now();
   if (!cnn_options_resolve(options, &run->is, run->error)) return PAWL_INVALID;
-  run->progress = (struct pawl_cnn_progress){.epochs = run->is.epochs, .test_error = (double)NAN, .loss = (double)NAN};
+  run->progress = (struct pawl_cnn_progress){
+      .epochs = run->is.epochs, .test_error = (double)NAN, .loss = (double)NAN, .unsaved = run->result.unsaved};
   pawl_status status = prepare(run);
   while (!status && run->progress.epoch < run->is.epochs && !run->is_stopping) {
     run->progress.epoch++;

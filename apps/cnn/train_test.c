@@ -262,6 +262,21 @@ static void test_a_net_that_is_no_better_than_guessing_says_so(void **state) {
   pawl_images_destroy(images);
 }
 
+/* Images without a bar, whose labels are drawn: the net learns some by heart. */
+static void test_a_net_that_is_no_better_on_test_images_says_so(void **state) {
+  (void)state;
+  struct pawl_images *images = make_noise(1, 60, SIZE, 2), *test = make_noise(2, 200, SIZE, 2);
+  struct pawl_cnn_options options = options_of("lenet");
+  options.epochs = 40;
+  struct outcome outcome = must_train(images, test, &options);
+  assert_string_equal(outcome.result.why, "guessing");
+  assert_true(outcome.result.guesses_test && outcome.result.loss < outcome.result.guess_loss);
+  assert_true(outcome.result.test_guess_error > 0.3 && outcome.result.test_guess_error <= 0.5);
+  pawl_cnn_model_destroy(outcome.model);
+  pawl_images_destroy(images);
+  pawl_images_destroy(test);
+}
+
 static void test_images_of_one_label_are_refused(void **state) {
   (void)state;
   struct pawl_images *images = make_images(1, 20, SIZE, 1);
@@ -401,6 +416,7 @@ int main(void) {
       cmocka_unit_test(test_a_run_that_is_stopped_keeps_its_last_step_once),
       cmocka_unit_test(test_a_rate_that_is_too_high_diverges_with_a_clear_status),
       cmocka_unit_test(test_a_net_that_is_no_better_than_guessing_says_so),
+      cmocka_unit_test(test_a_net_that_is_no_better_on_test_images_says_so),
       cmocka_unit_test(test_images_of_one_label_are_refused),
       cmocka_unit_test(test_options_that_make_no_sense_are_refused),
       cmocka_unit_test(test_images_without_labels_are_predicted_but_not_trained_on),

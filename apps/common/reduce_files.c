@@ -81,11 +81,7 @@ pawl_status apps_reduce_save(struct pawl_worker *worker, const struct apps_reduc
   struct pawl_reduce *reduce = NULL;
   uint32_t rank = pawl_worker_rank(worker);
   *part_out = (struct apps_reduce_part){0};
-  if (made != place->iteration) {
-    (void)apps_say(part_out->problem, PAWL_OK, "worker %u is at step %llu instead of %llu", (unsigned)rank,
-                   (unsigned long long)made, (unsigned long long)place->iteration);
-    return PAWL_OK;
-  }
+  if (made != place->iteration) return PAWL_OK;
   if (!name_file(place, rank, path)) return PAWL_TOO_LARGE;
   mkdir(place->folder, 0700); /* saving reports a failure */
   pawl_status status = open_idle(worker, place, tensors, count, &reduce);
@@ -148,13 +144,15 @@ bool apps_reduce_saved_read(const json_t *object, struct apps_reduce_saved *save
 }
 
 bool apps_reduce_is_saved(struct apps_run *run, const struct apps_reduce_part *sum, uint64_t workers,
-                          uint64_t iteration, struct apps_reduce_saved *saved) {
+                          uint64_t iteration, struct apps_reduce_saved *saved, char *unsaved) {
   if (sum->files == workers && workers > 0 && sum->iteration == iteration) {
     *saved = (struct apps_reduce_saved){.turn = 1 - saved->turn, .workers = workers, .part = *sum};
     return true;
   }
-  apps_tell(run, "no checkpoint was written: %s",
-            *sum->problem ? sum->problem : "a worker was lost, or is behind the others");
+  if (*sum->problem)
+    (void)apps_say(unsaved, PAWL_IO, "no checkpoint was written: %s", sum->problem);
+  else
+    apps_tell(run, "no checkpoint was written: a worker was lost, or is behind the others");
   return false;
 }
 

@@ -49,8 +49,8 @@ struct apps_reduce_place {
   uint64_t iteration; /* steps of the checkpoint */
 };
 
-/* Saves the tensors, which have made `made` steps. A file that cannot be written is a problem of the part, and so are
- * tensors that have made another number of steps than the checkpoint should have. */
+/* Saves the tensors, which have made `made` steps. A file that cannot be written is a problem of the part. Tensors that have made
+ * another number of steps than the checkpoint should have are not saved. */
 pawl_status apps_reduce_save(struct pawl_worker *worker, const struct apps_reduce_place *place,
                              const struct pawl_tensor *tensors, size_t count, uint64_t made,
                              struct apps_reduce_part *part_out);
@@ -73,10 +73,10 @@ struct apps_reduce_saved {
 json_t *apps_reduce_saved_write(const struct apps_reduce_saved *saved);
 bool apps_reduce_saved_read(const json_t *object, struct apps_reduce_saved *saved_out);
 
-/* Whether all workers have saved a step. If so, *saved becomes that checkpoint, of the other turn. If not, the user is
- * told why. */
+/* Whether all workers have saved a step. If so, *saved becomes that checkpoint, of the other turn. If a file could not be
+ * written, `unsaved`, of APPS_TEXT_MAX bytes, says why. If a worker was lost, the user is told: the next checkpoint will do. */
 bool apps_reduce_is_saved(struct apps_run *run, const struct apps_reduce_part *sum, uint64_t workers,
-                          uint64_t iteration, struct apps_reduce_saved *saved);
+                          uint64_t iteration, struct apps_reduce_saved *saved, char *unsaved);
 
 /* Judges what workers have loaded, and tells the user if some of them have no file. PAWL_NOT_FOUND: no worker has one.
  * PAWL_MISMATCH: they are not the files of this checkpoint. */

@@ -184,6 +184,15 @@ pawl_status apps_state_compare(const json_t *header, json_t *terms, uint64_t dig
   return PAWL_OK;
 }
 
+bool apps_state_chosen(const json_t *header, const char *key, double least, double most, double *value) {
+  const json_t *is = json_object_get(header, key);
+  double number = apps_json_number_of(is);
+  if (!is) return true;
+  if (!(number >= least && number <= most)) return false;
+  *value = number;
+  return true;
+}
+
 /* --- the state's file ----------------------------------------------------------------------------------- */
 
 static pawl_status fill(FILE *file, const void *object) {

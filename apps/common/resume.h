@@ -52,6 +52,10 @@ bool apps_terms_same(const json_t *before, json_t *now, char text[APPS_RESUME_TE
  * the sentence in `why`, of APPS_TEXT_MAX bytes, names what differs. */
 PAWL_MUST_USE pawl_status apps_state_compare(const json_t *header, json_t *terms, uint64_t digest, char *why);
 
+/* The value that the run which wrote a checkpoint has chosen for an option that was not given: the run that goes on takes it, even if
+ * it would choose another one. Checkpoints of earlier versions have none; *value stays. False: it is not from `least` to `most`. */
+bool apps_state_chosen(const json_t *header, const char *key, double least, double most, double *value);
+
 /* Writes the state of a training, whole or not at all. Takes the object; NULL: PAWL_NO_MEMORY. `error` may be
  * NULL. */
 pawl_status apps_state_write(const char *path, json_t *object, char *error);

@@ -7,6 +7,7 @@
 
 #include "apps/common/blas.h"
 #include "apps/common/clock.h"
+#include "apps/common/guess.h"
 #include "apps/common/memory.h"
 #include "apps/common/model_file.h"
 #include "apps/common/random.h"
@@ -203,9 +204,6 @@ pawl_status dml_run_test(struct dml_run *run) {
 
 /* --- the end ---------------------------------------------------------------------------------------------- */
 
-/* By how many standard deviations an error must be below that of guessing: it is the best of many epochs. */
-#define SURE 3
-
 /* The error of the most frequent class as the answer for all held-out rows. NAN: no memory. */
 static double guess(const struct dml_run *run) {
   const uint32_t *classes = run->points.classes;
@@ -222,8 +220,7 @@ static double guess(const struct dml_run *run) {
 }
 
 static bool is_no_guess(const struct dml_run *run) {
-  double by_guess = run->result.guess_error;
-  return run->result.error < by_guess - SURE * sqrt(by_guess * (1 - by_guess) / (double)run->held);
+  return apps_beats_guess(run->result.error, run->result.guess_error, (double)run->held);
 }
 
 static const char *advice(const struct dml_run *run) {

@@ -296,7 +296,7 @@ static pawl_status sample(struct lda_training *run) {
     if (!status) status = look_at_heldout(run);
     if (!status) show_round(run);
     if (!status && apps_now() - run->saved_ns > PAWL_SECOND) {
-      status = lda_state_save(run);
+      lda_state_keep(run);
       run->saved_ns = apps_now();
     }
   }
@@ -447,8 +447,8 @@ static pawl_status finish(struct lda_training *run, struct pawl_lda_model **mode
   int64_t *sums = apps_alloc_zero(run->order.words + 1, sizeof *sums), all = 0;
   if (!sums) return PAWL_NO_MEMORY;
   lda_show(run, "finishing");
-  pawl_status status = lda_state_save(run);
-  if (!status && run->spec.method == PAWL_LDA_SVI) status = lda_svi_settle(run, true);
+  lda_state_keep(run);
+  pawl_status status = run->spec.method == PAWL_LDA_SVI ? lda_svi_settle(run, true) : PAWL_OK;
   if (!status) status = lda_read_model(run, sums, &model);
   for (uint64_t word = 0; word < run->order.words; word++) all += sums[word];
   if (!status && run->spec.method == PAWL_LDA_GIBBS && (uint64_t)all != run->order.tokens)
@@ -516,6 +516,7 @@ pawl_status pawl_lda_train(struct pawl_session *session, const struct pawl_lda_o
                                  .begun_ns = apps_now()};
   run.progress.log_likelihood = run.progress.perplexity = run.progress.part = run.progress.left_s = NAN;
   run.result.log_likelihood = run.result.perplexity = NAN;
+  run.progress.unsaved = run.result.unsaved;
   pawl_status status = prepare(&run);
   if (!status) status = sample(&run);
   if (!status) status = finish(&run, model_out);

@@ -43,6 +43,9 @@ pawl_status lda_evaluate(struct lda_training *run,
 pawl_status lda_state_open(struct lda_training *run);
 pawl_status lda_state_save(struct lda_training *run);
 
+/* The same in mid-run, where a disk that is full does not end the training: result.unsaved says why it was not saved. */
+void lda_state_keep(struct lda_training *run);
+
 /* Updates alpha and beta by one step of Minka's fixed point, from the sums of the workers. */
 void lda_optimise(struct lda_order *order, const struct lda_reply *sum, const int32_t *totals);
 pawl_status lda_pull_totals(struct lda_training *run, int32_t *totals);

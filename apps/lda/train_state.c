@@ -95,7 +95,7 @@ static pawl_status read_state(struct lda_training *run, json_t *object) {
   return PAWL_OK;
 }
 
-pawl_status lda_state_save(struct lda_training *run) {
+static pawl_status write_state(const struct lda_training *run, char error[APPS_TEXT_MAX]) {
   char path[4200];
   state_path(run, path);
   json_t *object = json_pack("{s:i, s:I, s:o, s:o, s:f, s:o, s:o, s:o, s:o}", "format", FORMAT, "topics",
@@ -103,9 +103,20 @@ pawl_status lda_state_save(struct lda_training *run) {
                              apps_json_wide(run->order.sweep), "beta", run->order.beta, "alpha",
                              apps_json_numbers(run->order.alpha, run->spec.topics), "terms", make_terms(run), "files",
                              apps_files_write(run->data), "digest", apps_digest_write(&run->digest));
+  return apps_state_write(path, object, error);
+}
+
+pawl_status lda_state_save(struct lda_training *run) {
   char error[APPS_TEXT_MAX] = "";
-  pawl_status status = apps_state_write(path, object, error);
+  pawl_status status = write_state(run, error);
   return status && *error ? apps_fail(&run->common, status, "%s", error) : status;
+}
+
+void lda_state_keep(struct lda_training *run) {
+  char error[APPS_TEXT_MAX] = "";
+  pawl_status status = write_state(run, error);
+  if (status && !*error) (void)apps_say(error, status, "%s", pawl_status_text(status));
+  apps_state_note(status, error, run->result.unsaved);
 }
 
 pawl_status lda_state_open(struct lda_training *run) {

@@ -123,6 +123,25 @@ static void test_an_interrupted_run_is_gone_on_with(void **state) {
   assert_non_null(strstr(other.error, "topics"));
 }
 
+/* A folder in place of the file stands for a disk that is full. */
+static void fill_disk(void *context, const struct pawl_lda_progress *progress) {
+  char file[320];
+  (void)context;
+  if (strcmp(progress->stage, "sampling") != 0) return;
+  snprintf(file, sizeof file, "%s/run.json", options.directory);
+  if (unlink(file) == 0) assert_int_equal(mkdir(file, 0700), 0);
+}
+
+static void test_state_that_cannot_be_written_does_not_end_the_run(void **state) {
+  (void)state;
+  begin_options(&options, &corpus, &path, "full", &outcome);
+  options.sweeps = 10;
+  options.progress = fill_disk;
+  must_train(&options, &outcome);
+  check_exact(&corpus, &outcome);
+  assert_non_null(strstr(outcome.result.unsaved, "/run.json: Is a directory"));
+}
+
 /* Rounds take their time until the newcomer is in. */
 static void hire_one(void *context, const struct pawl_lda_progress *progress) {
   const struct outcome *is = context;
@@ -208,6 +227,7 @@ int main(int count, char **words) {
       cmocka_unit_test(test_one_worker_gives_the_same_with_any_number_of_threads),
       cmocka_unit_test(test_pieces_that_do_not_fit_are_streamed),
       cmocka_unit_test(test_an_interrupted_run_is_gone_on_with),
+      cmocka_unit_test(test_state_that_cannot_be_written_does_not_end_the_run),
       cmocka_unit_test(test_a_worker_that_joins_later_takes_its_share),
       cmocka_unit_test(test_alpha_and_beta_are_found),
       cmocka_unit_test(test_a_model_is_where_sampling_starts),

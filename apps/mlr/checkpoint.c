@@ -108,9 +108,9 @@ struct mlr_draft {
 static pawl_status fill(FILE *file, const void *context) {
   const struct mlr_draft *draft = context;
   const struct mlr_run *run = draft->run;
-  json_t *header = json_pack("{s:s, s:I, s:o, s:I, s:o}", "kind", KIND, "epoch", (json_int_t)run->epoch, "digest",
+  json_t *header = json_pack("{s:s, s:I, s:o, s:I, s:f, s:o}", "kind", KIND, "epoch", (json_int_t)run->epoch, "digest",
                              apps_json_wide(pawl_mlr_rows_digest(run->rows)), "shares", (json_int_t)draft->duals.count,
-                             "options", make_terms(run));
+                             "rate", run->is.rate, "options", make_terms(run));
   const struct apps_array arrays[] = {
       {run->model->matrix.at, mlr_matrix_size(&run->model->matrix), 8},
       {draft->duals.counts, run->duals.rows, 4},
@@ -160,6 +160,10 @@ static pawl_status read_all(struct mlr_run *run, struct apps_arrays *arrays, con
   if (!status && (!apps_model_count(header, "epoch", 0, INT64_MAX, &epoch) ||
                   !apps_model_count(header, "shares", 0, INT64_MAX, &shares)))
     status = apps_say(why, PAWL_CORRUPT, "invalid numbers in the header");
+  if (!status && run->is.rate > 0 && run->rate_given == 0 &&
+      !apps_state_chosen(header, "rate", 1e-30, 1e30, &run->is.rate))
+    status = apps_say(why, PAWL_CORRUPT, "invalid learning rate in the header");
+  run->result.rate = run->is.rate;
   if (!status) status = apps_arrays_into(arrays, run->model->matrix.at, mlr_matrix_size(&run->model->matrix), 8, why);
   if (!status && run->duals.rows) status = read_duals(run, arrays, shares, why);
   if (!status && (!apps_arrays_are_over(arrays) || !mlr_model_is_finite(run->model)))

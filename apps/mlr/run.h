@@ -2,6 +2,7 @@
 #ifndef MLR_RUN_H
 #define MLR_RUN_H
 
+#include "apps/common/guess.h"
 #include "apps/mlr/duals.h"
 #include "apps/mlr/evaluate.h"
 #include "apps/mlr/model.h"
@@ -43,7 +44,8 @@ struct mlr_run {
 
   uint64_t epoch; /* complete ones */
   bool is_stopping, is_measured;
-  double objective, gap; /* of the last measurement; absolute */
+  double objective, gap;     /* of the last measurement; absolute */
+  struct apps_figures guess; /* of guessing on the test rows; NAN without any */
   int64_t begun_ns;
   uint64_t passes; /* of this process */
   struct pawl_mlr_progress progress;

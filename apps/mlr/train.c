@@ -130,12 +130,35 @@ pawl_status mlr_run_make_model(struct mlr_run *run) {
   return PAWL_OK;
 }
 
+/* How good the shares of the classes are as the prediction of all test rows, and the most frequent class. */
+static pawl_status guess_test(struct mlr_run *run) {
+  double rows = 0, most = 0, loss = 0;
+  uint32_t classes = run->model->about.classes;
+  size_t *counts = apps_alloc_zero(classes, sizeof *counts);
+  if (!counts) return apps_say(run->error, PAWL_NO_MEMORY, "out of memory");
+  for (size_t i = 0; i < (size_t)run->test->info.rows; i++) {
+    uint32_t own = mlr_view_class(&run->test_view, i);
+    if (own == PAWL_MLR_NO_CLASS) continue;
+    rows++;
+    counts[own]++;
+  }
+  for (uint32_t c = 0; c < classes; c++) {
+    most = fmax(most, (double)counts[c]);
+    if (counts[c] > 0) loss -= (double)counts[c] / rows * log((double)counts[c] / rows);
+  }
+  apps_free(counts);
+  run->guess = rows > 0 ? (struct apps_figures){loss, 1 - most / rows} : (struct apps_figures){NAN, NAN};
+  return PAWL_OK;
+}
+
 static pawl_status make_views(struct mlr_run *run) {
   const struct pawl_mlr_model *model = run->model;
   run->view.rows = run->rows;
+  run->guess = (struct apps_figures){NAN, NAN};
   if (!run->test) return PAWL_OK;
-  return mlr_view_init(&run->test_view, run->test, model->ids, model->about.features, model->about.is_images,
-                       &model->labels, run->error);
+  pawl_status status = mlr_view_init(&run->test_view, run->test, model->ids, model->about.features,
+                                     model->about.is_images, &model->labels, run->error);
+  return status ? status : guess_test(run);
 }
 
 static pawl_status prepare(struct mlr_run *run) {
@@ -178,6 +201,9 @@ static void conclude(struct mlr_run *run) {
   result->gap = about->gap = progress->gap;
   result->train_error = about->train_error = progress->train_error;
   result->test_error = progress->test_error;
+  const struct apps_figures test = {result->test_loss, result->test_error};
+  result->test_guess_error = run->guess.error;
+  result->is_guessing = apps_is_guess(&test, &run->guess, (double)result->test_judged);
   result->seconds = apps_seconds_since(run->begun_ns);
   result->rows_per_s = (double)run->rows->info.rows * (double)run->passes / fmax(result->train_s, 1e-9);
   result->threads = run->is.threads;

@@ -300,6 +300,28 @@ static void test_resumed_trainings_and_any_number_of_threads_give_the_same_model
   check_resumed(many, PAWL_MLR_SDCA);
 }
 
+/* A later version may choose otherwise. */
+static void test_a_resumed_training_has_the_rate_that_was_chosen(void **state) {
+  (void)state;
+  struct pawl_mlr_rows *rows = make_blobs(usual);
+  struct pawl_mlr_options options = options_of(PAWL_MLR_SGD, 1);
+  struct pawl_mlr_model *model = NULL;
+  struct pawl_mlr_result result;
+  char error[PAWL_MLR_TEXT] = "";
+  options.epochs = 3;
+  options.tolerance = 0;
+  options.checkpoint = path_of("chosen");
+  pawl_mlr_model_destroy(trained(rows, NULL, &options, &result));
+  double wanted = result.rate / 3;
+  set_header(options.checkpoint, "multiclass-checkpoint", "rate", json_real(wanted));
+  options.resume = true;
+  pawl_mlr_model_destroy(trained(rows, NULL, &options, &result));
+  assert_true(result.rate == wanted);
+  set_header(options.checkpoint, "multiclass-checkpoint", "rate", json_real(-1));
+  assert_int_equal(pawl_mlr_train(rows, NULL, &options, &model, &result, error), PAWL_CORRUPT);
+  pawl_mlr_rows_destroy(rows);
+}
+
 static void test_a_run_that_is_stopped_before_its_first_step_has_no_model(void **state) {
   (void)state;
   struct pawl_mlr_rows *rows = make_blobs(usual);
@@ -475,6 +497,7 @@ int main(void) {
       cmocka_unit_test(test_rows_that_cannot_be_learned_are_refused),
       cmocka_unit_test(test_rows_without_features_have_the_shares_of_their_classes),
       cmocka_unit_test(test_resumed_trainings_and_any_number_of_threads_give_the_same_model),
+      cmocka_unit_test(test_a_resumed_training_has_the_rate_that_was_chosen),
       cmocka_unit_test(test_a_run_that_is_stopped_before_its_first_step_has_no_model),
       cmocka_unit_test(test_a_checkpoint_that_cannot_be_written_does_not_end_the_training),
       cmocka_unit_test(test_a_checkpoint_of_other_rows_or_options_is_refused),

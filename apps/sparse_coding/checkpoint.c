@@ -39,11 +39,11 @@ static json_t *make_terms(const struct sparse_run *run) {
 /* --- writing ---------------------------------------------------------------------------------------------- */
 
 static json_t *make_header(const struct sparse_run *run) {
-  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "kind", KIND, "epoch", (json_int_t)run->epoch,
+  return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:o, s:o}", "kind", KIND, "epoch", (json_int_t)run->epoch,
                    "batch", (json_int_t)run->batch, "replaced", (json_int_t)run->replaced, "best",
                    (json_int_t)run->best.epoch, "unsolved", (json_int_t)run->best.unsolved, "unused",
-                   (json_int_t)run->best.unused, "digest", apps_json_wide(sparse_rows_digest(run->rows)), "options",
-                   make_terms(run));
+                   (json_int_t)run->best.unused, "lambda", run->is.lambda, "digest",
+                   apps_json_wide(sparse_rows_digest(run->rows)), "options", make_terms(run));
 }
 
 static pawl_status fill(FILE *file, const void *context) {
@@ -74,6 +74,12 @@ static bool read_counts(struct sparse_run *run, const json_t *header) {
          apps_model_count(header, "best", run->epoch > 0, run->epoch, &best->epoch) &&
          apps_model_count(header, "unsolved", 0, run->rows->info.rows, &best->unsolved) &&
          apps_model_count32(header, "unused", run->is.atoms, &best->unused);
+}
+
+static bool take_lambda(struct sparse_run *run, const json_t *header) {
+  if (run->lambda_given == 0 && !apps_state_chosen(header, "lambda", 0, run->longest, &run->is.lambda)) return false;
+  for (uint32_t i = 0; i < run->encoder.threads; i++) run->encoder.coders[i].lambda = run->is.lambda;
+  return run->is.lambda > 0;
 }
 
 static bool is_finite(const double *numbers, size_t count) {
@@ -120,7 +126,8 @@ static pawl_status decode(const char *bytes, size_t size, void *context, char *w
   pawl_status status = apps_arrays_open(&arrays, KIND, &header, why);
   if (status) return status;
   status = apps_state_compare(header, make_terms(run), sparse_rows_digest(run->rows), why);
-  if (!status && !read_counts(run, header)) status = apps_say(why, PAWL_CORRUPT, "invalid numbers in the header");
+  if (!status && (!read_counts(run, header) || !take_lambda(run, header)))
+    status = apps_say(why, PAWL_CORRUPT, "invalid numbers in the header");
   if (!status) status = read_numbers(run, &arrays, why);
   json_decref(header);
   if (!status) run->result.resumed = run->epoch;

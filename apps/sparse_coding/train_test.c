@@ -337,6 +337,29 @@ static void test_resumed_trainings_give_the_same_model(void **state) {
   pawl_sparse_rows_destroy(rows);
 }
 
+/* A later version may choose otherwise. */
+static void test_a_resumed_training_has_the_lambda_that_was_chosen(void **state) {
+  (void)state;
+  struct pawl_sparse_rows *rows = make_mixture(usual);
+  struct pawl_sparse_options options = options_of(24, 0);
+  struct pawl_sparse_model *model = NULL;
+  struct pawl_sparse_result result;
+  char error[PAWL_SPARSE_TEXT] = "";
+  options.epochs = 2;
+  options.checkpoint = path_of("chosen");
+  pawl_sparse_model_destroy(trained(rows, NULL, &options, &result));
+  double wanted = result.lambda / 3, before = result.nonzeros;
+  set_header(options.checkpoint, "sparse-coding-checkpoint", "lambda", json_real(wanted));
+  options.resume = true;
+  options.epochs = 4;
+  pawl_sparse_model_destroy(trained(rows, NULL, &options, &result));
+  assert_true(result.lambda == wanted);
+  assert_true(result.best > 2 && result.nonzeros > before); /* codes are made with it */
+  set_header(options.checkpoint, "sparse-coding-checkpoint", "lambda", json_real(0));
+  assert_int_equal(pawl_sparse_train(rows, NULL, &options, &model, &result, error), PAWL_CORRUPT);
+  pawl_sparse_rows_destroy(rows);
+}
+
 static void note_epoch(void *context, const struct pawl_sparse_progress *progress) {
   note_step(context, progress->epoch, progress->unsaved);
 }
@@ -506,6 +529,7 @@ int main(void) {
       cmocka_unit_test(test_unused_atoms_are_replaced),
       cmocka_unit_test(test_any_number_of_threads_gives_the_same_model),
       cmocka_unit_test(test_resumed_trainings_give_the_same_model),
+      cmocka_unit_test(test_a_resumed_training_has_the_lambda_that_was_chosen),
       cmocka_unit_test(test_a_checkpoint_that_cannot_be_written_does_not_end_the_training),
       cmocka_unit_test(test_a_checkpoint_of_other_rows_or_options_is_refused),
       cmocka_unit_test(test_a_run_that_is_stopped_early_says_what_it_has),

@@ -125,11 +125,12 @@ struct pawl_cnn_progress {
   double rate;            /* learning rate of the last step */
   double seconds;         /* since the beginning */
   double images_per_s;    /* of this epoch, training only */
+  const char *unsaved;    /* why the last checkpoint that was due could not be written; "": it was, or none was due */
 };
 
 struct pawl_cnn_result {
-  /* "epochs"; "interrupted"; or "guessing": the epochs are over, and on the training images the net is no better than
-   * guessing by the share of each class. */
+  /* "epochs"; "interrupted"; or "guessing": the epochs are over, and the net is no better than guessing by the share of each class
+   * on the training images, or on the test images (`guesses_test`). */
   const char *why;
   uint64_t epochs; /* complete ones */
   double loss, train_error, test_error;
@@ -154,6 +155,12 @@ struct pawl_cnn_result {
   uint64_t update_bytes;
   uint32_t layers_as_factors;
   bool is_identical;
+
+  /* On at least 30 test images, the loss is not below that of guessing by their shares of classes, and the errors are not clearly fewer
+   * than those of their most frequent class. */
+  bool guesses_test;
+  double test_guess_error;     /* of that class; NAN without test images */
+  char unsaved[PAWL_CNN_TEXT]; /* why the last checkpoint could not be written; "": it was, or there is none */
 };
 
 struct pawl_cnn_options {

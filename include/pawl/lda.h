@@ -198,6 +198,7 @@ struct pawl_lda_progress {
   uint32_t workers;
   const struct pawl_lda_worker *each; /* `each_count` workers by rank; only after rounds */
   size_t each_count;
+  const char *unsaved; /* why the directory does not have the last state of the run; "": it has */
 };
 
 struct pawl_lda_result {
@@ -212,7 +213,8 @@ struct pawl_lda_result {
   uint64_t bytes_sent, bytes_received; /* by all workers */
   uint64_t worker_memory;              /* highest memory of one worker for tokens and rows, in bytes */
   uint32_t workers_lost;
-  bool is_exact; /* `check` was set, and the counts of every word add up to its number in the corpus */
+  bool is_exact;               /* `check` was set, and the counts of every word add up to its number in the corpus */
+  char unsaved[PAWL_LDA_TEXT]; /* why the directory does not have the last state of the run; "": it has */
 };
 
 struct pawl_lda_options {

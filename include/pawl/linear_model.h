@@ -252,6 +252,8 @@ struct pawl_linear_progress {
   const char *slowest_host;            /* host of the slowest worker */
   uint64_t slowest_pid;                /* process of the slowest worker */
   uint64_t skipped;                    /* number of bad rows */
+  const char *unsaved;                 /* why the last checkpoint that was due could not be written; "": it
+                                          was, or none was due */
 };
 
 /* Texts are valid as long as the program. */
@@ -286,6 +288,15 @@ struct pawl_linear_result {
   uint64_t skipped;                    /* number of bad rows */
   uint32_t workers_lost;               /* number of workers lost on the way */
   uint32_t workers;                    /* that took part in the last round */
+  double valid_guess;                  /* what valid_accuracy would be by the more frequent class of the
+                                          validation rows, and for regression valid_loss by their mean; NAN
+                                          without such rows */
+  bool is_guessing;                    /* on the validation rows, of which there are at least 30, the loss that
+                                          was minimised is not below that of the best constant score, and the
+                                          accuracy not clearly above valid_guess */
+  bool can_resume;                     /* there is a checkpoint of this run, or it resumed from one */
+  char unsaved[PAWL_LINEAR_TEXT];      /* why the last checkpoint could not be written; "": it was, or there is
+                                          none */
 };
 
 enum pawl_linear_share {

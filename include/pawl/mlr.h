@@ -203,6 +203,10 @@ struct pawl_mlr_result {
   double objective, train_error, test_error, gap;
   double test_loss; /* mean of -log p of the judged test rows; NAN: there are none */
   uint64_t test_judged, test_unknown_labels;
+  double test_guess_error; /* of the most frequent class of the judged test rows, as the answer for all of them; NAN */
+  bool
+      is_guessing; /* on the judged test rows, of which there are at least 30, the loss is not below that of guessing by the
+                              share of each class, and the errors are not clearly fewer than test_guess_error */
   double seconds;              /* all of it */
   double train_s;              /* training only */
   double rows_per_s;           /* rows times epochs per second of train_s */

@@ -69,11 +69,28 @@ sed 's/^1/x/; s/^2/1/; s/^x/2/' saved.svm >train.svm
 run 1 second --method ftrl --passes 1 --resume
 complained 'train.svm was modified since'
 
-# A run that could write no checkpoint has a model, says so, and fails.
+# A run that could write no checkpoint has a model, warns once, says so at the end, and fails.
 mkdir -p full.saved/train.json
-run 1 full --rounds 2
-complained 'no checkpoint could be written to .*full.saved; the model was saved, but --resume cannot go on from it'
+unsaved='cannot write a checkpoint to .*.saved: .*/train.json: Is a directory'
+run 1 full --rounds 5
+[ "$(grep -c "$unsaved; training goes on without a new checkpoint" err)" -eq 1 ] || fail "not one warning: $(cat err)"
+complained "$unsaved; the model was saved to full.model, but --resume cannot go on from it"
 [ -s full.model ] || fail 'no model was written'
+
+# The same if only later ones could not be written; --quiet says no more than that.
+rm -f later.saved/train.json
+"$pawl" train logistic train.svm --l2 2 -o later.model --checkpoint later.saved --checkpoint-every 0.001 --tolerance 1e-15 \
+  --method subgradient --rounds 100000000 --quiet >later.out 2>later.err &
+trainer=$!
+pids="$pids $trainer"
+eventually test -s later.saved/train.json || fail "no checkpoint: $(cat later.err)"
+until { rm -f later.saved/train.json && mkdir later.saved/train.json; } 2>/dev/null; do kill -0 "$trainer" || break; done
+kill -INT "$trainer"
+code=0
+wait "$trainer" || code=$?
+[ "$code" -eq 1 ] || fail "a run without its last checkpoint exits with $code: $(cat later.err)"
+grep -q "$unsaved; the model was saved to later.model, but --resume cannot go on from it" later.err || fail "no reason: $(cat later.err)"
+[ ! -s later.out ] && [ "$(wc -l <later.err)" -le 2 ] || fail "quiet is not quiet: $(cat later.out later.err)"
 
 # Topics.
 awk 'BEGIN { srand(3); for (i = 0; i < 60; i++) print "3 " int(rand() * 9) ":1 1" int(rand() * 9) ":2 2" int(rand() * 9) ":1" }' >docs.ldac

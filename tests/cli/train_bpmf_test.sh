@@ -180,8 +180,8 @@ expect 0 "$pawl" train bpmf train.csv --log /nonexistent/log --help
 if [ -w /dev/full ]; then
   refuses 1 'cannot write /dev/full: No space left' train bpmf train.csv --checkpoint /dev/full -o no.model
   # shellcheck disable=SC2086
-  expect 0 "$pawl" train bpmf train.csv --log /dev/full $short -o logged.model
-  complained 'stopped writing the log /dev/full'
+  expect 1 "$pawl" train bpmf train.csv --log /dev/full $short -o logged.model --quiet
+  complained 'the log /dev/full is incomplete: No space left'
 fi
 
 # A disk that is full later does not end the training. A limit for files stands for it: a checkpoint is first 10,000 bytes
@@ -206,6 +206,10 @@ complained 'noise.model is NO BETTER THAN GUESSING the mean rating, whose test R
 # shellcheck disable=SC2086
 expect 3 "$pawl" train bpmf noise.csv --test-split 0.3 $short -o noise.model --json
 said '"why":"guessing","iterations":30,'
+# shellcheck disable=SC2086
+expect 3 "$pawl" train bpmf noise.csv --test-split 0.3 $short -o noise.model --quiet
+complained 'noise.model is NO BETTER THAN GUESSING'
+[ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] || fail "quiet is not quiet: $(cat out err)"
 
 # --- bad input ---------------------------------------------------------------------------------------------------------------------
 
@@ -226,6 +230,12 @@ printf '1,10,3\nstranger,10,4\n1,stranger,4\n' >strange.csv
 # shellcheck disable=SC2086
 expect 0 "$pawl" train bpmf train.csv --test strange.csv $short -o strange.model
 complained 'left out 2 test ratings of unknown users or items, the first: strange.csv:2: user stranger has no training rating'
+printf 'stranger,10,4\n1,stranger,4\n' >strangers.csv # nothing is left to compare with
+# shellcheck disable=SC2086
+expect 0 "$pawl" train bpmf train.csv --test strangers.csv $short -o strangers.model --json
+said '"test_ratings":0,"why":"iterations",.*"test_rmse":null,.*"plain_test_rmse":null,.*"test_unknown":2,'
+expect 1 "$pawl" recommend strangers.model stranger
+complained "the model does not know the user 'stranger': it has no training rating of that user"
 refuses 1 'nothing.csv: No such file' train bpmf nothing.csv -o no.model
 refuses 1 'the rating .* is not a number\|expected' train bpmf movies.csv -o no.model
 refuses 1 'cannot write the model' train bpmf train.csv -o /nonexistent/no.model

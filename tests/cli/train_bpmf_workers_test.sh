@@ -41,6 +41,15 @@ expect 0 "$pawl" $bpmf -o slack.model --workers 2 --slack 2 --json
 said '"share":"items","variant":"push","slack":2,"workers":2,"workers_lost":0,"repeated":0,"wait_seconds":[0-9.]*,'
 expect 0 "$pawl" predict slack.model test.tsv
 
+# Workers leave out the test ratings of strangers, too.
+(cat test.tsv && printf 'nobody\ti1\t3\nu1\tnothing\t3\n') >strange.tsv
+for how in items servers; do
+  expect 0 "$pawl" train bpmf train.tsv --test strange.tsv --rank 6 --iterations 24 -o strange.model --workers 2 --share $how --json
+  said '"test_ratings":300,.*"test_unknown":2,'
+  complained 'left out 2 test ratings of unknown users or items, the first: strange.tsv:301: user nobody has no training rating'
+  cmp -s alone.model strange.model || fail "another model with strangers, by $how"
+done
+
 # --- losses and interruptions --------------------------------------------------------------------------------------
 
 # The model of a run with many iterations, in which a worker is killed, is that of one process.

@@ -56,6 +56,10 @@ complained '^guess.model is NO BETTER THAN GUESSING, whose loss is 1\.3[0-9]*; t
 expect 3 "$pawl" $train --epochs 1 --rate 1e-12 -o guess.model --json
 said '"why":"guessing","epochs":1,'
 said '"guess_loss":1\.3'
+# shellcheck disable=SC2086
+expect 3 "$pawl" $train --epochs 1 --rate 1e-12 -o guess.model --quiet
+complained 'guess.model is NO BETTER THAN GUESSING'
+[ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] || fail "quiet is not quiet: $(cat out err)"
 python3 -c "import struct; open('same-labels', 'wb').write(struct.pack('>2I', 0x801, 240) + bytes([2]) * 240)"
 expect 1 "$pawl" train cnn --model lenet train-images same-labels -o no.model
 complained 'all 240 images have the label 2; training needs two'

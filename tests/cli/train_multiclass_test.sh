@@ -32,6 +32,9 @@ def images(name, count):
     open(name + '-labels-idx1-ubyte', 'wb').write(struct.pack('>II', 0x801, count) + bytes(labels))
 images('train', 200)
 images('t10k', 50)
+noise = lambda count: [svm(random.choice(list(kinds)), [random.gauss(0, 1) for _ in range(20)]) for _ in range(count)]
+write('noise.svm', noise(150))
+write('noise.test', noise(300))
 END
 
 # --- training ----------------------------------------------------------------------------------------------------------------------
@@ -69,9 +72,23 @@ said '"classes":3,"features":9,"rows":200,'
 expect 3 "$pawl" train multiclass train.svm --l2 1e-3 --epochs 1 --tolerance 1e-9 -o short.model
 said '^NOT converged: reached the limit of epochs after 1 epoch of sdca$'
 complained 'short.model has NOT converged (epochs); try more --epochs'
+expect 3 "$pawl" train multiclass train.svm --l2 1e-3 --epochs 1 --tolerance 1e-9 -o short.model --quiet
+complained 'short.model has NOT converged (epochs); try more --epochs'
+[ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] || fail "quiet is not quiet: $(cat out err)"
 expect 3 "$pawl" train multiclass train.svm --method sgd --l2 0 --rate 1000 --schedule constant --epochs 2 -o wild.model
 said '^DIVERGED: the model is no better than weights of zero'
 complained 'wild.model has DIVERGED (diverged); try a lower --rate'
+
+# Labels that nothing tells: the run has converged, but test rows tell what that is worth.
+expect 3 "$pawl" train multiclass noise.svm --test noise.test -o noise.model
+said '^converged after '
+said '^  test error  .*; NO BETTER THAN GUESSING$'
+complained 'noise.model is NO BETTER THAN GUESSING on the test rows: it is wrong on [0-9.]* % of them, and the most frequent class on 6[0-9.]* %'
+expect 3 "$pawl" train multiclass noise.svm --test noise.test -o noise.model --json
+said '"guessing":true'
+expect 0 "$pawl" train multiclass noise.svm -o noise.model # without them nothing tells
+expect 0 "$pawl" train multiclass train.svm --test test.svm -o animals.model --json
+said '"test_guess_error":0\.6[0-9]*,"guessing":false'
 
 # --- models and predictions --------------------------------------------------------------------------------------------------------
 

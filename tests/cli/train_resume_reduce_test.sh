@@ -90,12 +90,14 @@ for rank in 0 1 2; do printf 'my notes\n' >bad.saved/train.$rank.$turn; done
 refused "load reduce .*bad.saved/train.[012].$turn" --checkpoint bad.saved
 [ "$(cat bad.saved/train.0.$turn)" = 'my notes' ] || fail "a user's file has changed"
 
-# Without --resume, files of other kinds are not replaced; training goes on.
+# Without --resume, files of other kinds are not replaced; training goes on, and the exit code tells.
 mkdir mine.saved
 for rank in 0 1 2; do printf 'my notes\n' >mine.saved/train.$rank.1; done
 # shellcheck disable=SC2086
-expect 0 "$pawl" $svm -o mine.model --passes 2 --checkpoint mine.saved --checkpoint-every 0.001
-complained 'no checkpoint was written: .*mine.saved/train.0.1 is not a checkpoint of a reduce and is not replaced'
+expect 1 "$pawl" $svm -o mine.model --passes 5 --checkpoint mine.saved --checkpoint-every 0.001
+mine='no checkpoint was written: .*mine.saved/train.[012].1 is not a checkpoint of a reduce and is not replaced'
+[ "$(grep -c "$mine; training goes on without" err)" -eq 1 ] || fail "not one warning: $(cat err)"
+complained "$mine; the model was saved to mine.model, but --resume cannot go on from it"
 [ "$(cat mine.saved/train.0.1)" = 'my notes' ] || fail "a user's file was replaced"
 [ ! -e mine.saved/train.json ] || fail 'a checkpoint without files'
 
@@ -134,6 +136,14 @@ for average in models gradients; do
   cmp whole.model resumed.model || fail "$average: a run that was killed and resumed gives another net"
   [ "$(figure loss)" = "$loss" ] || fail "$average: the loss is $(figure loss) instead of $loss"
 done
+
+# A net is no success either without its last checkpoint, whose reason --quiet does not silence.
+mkdir -p notes.saved
+for rank in 0 1; do printf 'my notes\n' >notes.saved/train.$rank.1; done
+# shellcheck disable=SC2086
+expect 1 "$pawl" $cnn --epochs 2 -o notes.model --checkpoint notes.saved --checkpoint-every 0.001 --quiet
+complained 'notes.saved/train.[01].1 is not a checkpoint of a reduce and is not replaced; the model was saved to notes.model'
+[ -s notes.model ] || fail 'no net was written'
 
 # refused_cnn TEXT ARGUMENT…: resuming is refused.
 refused_cnn() {

@@ -57,6 +57,34 @@ expect 0 "$pawl" train svm train.svm --loss squared-hinge --class-weight balance
 expect 0 "$pawl" train linear train.svm --l2 2 --model-format liblinear -q
 [ -s train.liblinear ] || fail 'there is no LIBLINEAR model under the name of the data'
 
+# --- labels that nothing tells ----------------------------------------------------------------------------------------------------
+
+# Rows that have learned noise by heart have converged, but validation rows tell what that is worth.
+rows 3 200 | awk 'BEGIN { srand(11) } { $1 = rand() < 0.5 ? "+1" : "-1"; print }' >chance.svm
+rows 4 600 | awk 'BEGIN { srand(12) } { $1 = rand() < 0.5 ? "+1" : "-1"; print }' >chance.valid
+for method in logistic svm 'svm --loss squared-hinge' linear; do
+  # shellcheck disable=SC2086
+  expect 3 "$pawl" train $method chance.svm --valid chance.valid -o chance.model
+  said '^converged after '
+  said '^  validation  .*; NO BETTER THAN GUESSING$'
+  complained 'chance.model is NO BETTER THAN GUESSING on the validation rows: '
+done
+expect 3 "$pawl" train logistic chance.svm --valid chance.valid -o chance.model --json --quiet
+said '"guessing":true'
+complained 'it is right on [0-9.]* % of them, and the more frequent class on 5[0-9.]* %'
+expect 3 "$pawl" train logistic chance.svm --valid chance.valid --l1 3,1 -o chance.model --quiet
+complained 'chance.l1=1.model is NO BETTER THAN GUESSING'
+expect 0 "$pawl" train logistic chance.svm -o chance.model # without them nothing tells
+
+# A class that is rare is hardly ever the answer, and yet something was learned.
+rare() { rows "$1" 2000 | awk '{ s = 0; for (i = 2; i <= NF; i++) if ($i + 0 <= 10) s += $i % 2 ? 1 : -1; $1 = s > 2 ? "+1" : "-1"; print }'; }
+rare 5 >rare.svm
+rare 6 >rare.valid
+for method in logistic svm; do
+  expect 0 "$pawl" train $method rare.svm --valid rare.valid -o rare.model --json
+  said '"guessing":false'
+done
+
 # --- what is kept on the way ----------------------------------------------------------------------------------------------------
 
 expect 0 "$pawl" train logistic train.svm --log run.jsonl --tensorboard board -o logged.model --json
@@ -70,10 +98,12 @@ set -- board/events.out.tfevents.*
 grep -q 'brain.Event:2' "$1" || fail 'the event file names no version'
 grep -q 'objective' "$1" || fail 'the event file has no objective'
 
-# A log that cannot be written does not end the run.
+# A log that cannot be written does not end the run, but the run has not done all that it should.
 if [ -w /dev/full ]; then
-  expect 0 "$pawl" train logistic train.svm --log /dev/full -o full.model
+  expect 1 "$pawl" train logistic train.svm --log /dev/full -o full.model
   complained 'stopped writing the log /dev/full'
+  complained 'pawl train logistic: the log /dev/full is incomplete: No space left on device'
+  [ -s full.model ] || fail 'no model was written'
 fi
 
 # --- a path -----------------------------------------------------------------------------------------------------------------------

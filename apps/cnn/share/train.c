@@ -10,6 +10,7 @@
 #include "apps/common/json.h"
 #include "apps/common/memory.h"
 #include "apps/common/reduce.h"
+#include "apps/common/resume.h"
 #include "apps/common/run.h"
 #include "apps/common/sized.h"
 
@@ -235,12 +236,12 @@ static pawl_status keep(struct cnn_run *run) {
   scheduler->saved_ns = apps_now();
   pawl_status status = order_files(run, CNN_SAVE, 1 - next.turn, run->result.steps, &sum);
   if (status) return status;
-  if (!apps_reduce_is_saved(&scheduler->common, &sum.part, run->result.workers, run->result.steps, &next))
+  if (!apps_reduce_is_saved(&scheduler->common, &sum.part, run->result.workers, run->result.steps, &next,
+                            run->result.unsaved))
     return PAWL_OK;
-  if (cnn_state_write(run, &scheduler->spec, &next, error))
-    apps_tell(&scheduler->common, "no checkpoint was written: %s", error);
-  else
-    scheduler->saved = next;
+  status = cnn_state_write(run, &scheduler->spec, &next, error);
+  if (!status) scheduler->saved = next;
+  apps_state_note(status, error, run->result.unsaved);
   return PAWL_OK;
 }
 

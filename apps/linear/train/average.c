@@ -103,8 +103,8 @@ pawl_status linear_average_save(struct linear_run *run, struct apps_reduce_saved
   *next_out = run->files;
   pawl_status status = order_files(run, LINEAR_SAVE, 1 - run->files.turn, &sum);
   if (!status)
-    *is_there_out =
-        apps_reduce_is_saved(&run->common, &sum.part, run->progress.workers, run->order.iteration, next_out);
+    *is_there_out = apps_reduce_is_saved(&run->common, &sum.part, run->progress.workers, run->order.iteration, next_out,
+                                         run->result.unsaved);
   return status;
 }
 

@@ -16,6 +16,8 @@ struct linear_validation {
   double best;
   uint32_t worse;                 /* rounds since the best one */
   struct pawl_linear_model model; /* of the best round, if there may be an early stop */
+  double guess;                   /* see struct pawl_linear_result */
+  bool is_guessing;               /* the present weights are */
 };
 
 /* The state in a checkpoint from which training resumes. */
@@ -117,7 +119,7 @@ pawl_status linear_begin_vectors(struct linear_run *run, size_t point);
 pawl_status linear_average_collect(struct linear_run *run);
 pawl_status linear_average_penalty(const struct linear_run *run, double *penalty_out, uint64_t *nonzeros_out);
 
-/* The files of workers that average. *next_out: what they have saved, if `*is_there_out`. */
+/* The files of workers that average. *next_out: what they have saved, if `*is_there_out`; else result.unsaved may say why not. */
 pawl_status linear_average_save(struct linear_run *run, struct apps_reduce_saved *next_out, bool *is_there_out);
 pawl_status linear_average_load_files(struct linear_run *run);
 

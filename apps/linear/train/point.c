@@ -208,6 +208,8 @@ static void sum_up(struct linear_run *run) {
   result->skipped = run->progress.skipped;
   result->valid_loss = run->progress.valid_loss;
   result->valid_accuracy = run->progress.valid_accuracy;
+  result->valid_guess = run->validation.guess;
+  result->is_guessing = run->validation.is_guessing;
 }
 
 /* After an early stop: restores the weights of the round with the best validation loss. */

@@ -91,6 +91,14 @@ static void keep_two(struct linear_run *run, const char *newest) {
   snprintf(run->saved[0], sizeof run->saved[0], "%s", newest);
 }
 
+static void note(struct linear_run *run, pawl_status status, const char *error) {
+  run->result.can_resume |= !status;
+  run->result.unsaved[0] = '\0';
+  if (status)
+    (void)apps_say(run->result.unsaved, status, "cannot write a checkpoint to %.200s: %.250s",
+                   run->options->checkpoints, *error ? error : pawl_status_text(status));
+}
+
 /* The turn changes once the file names it: until then, the files of the last turn are the checkpoint. */
 static pawl_status save_files(struct linear_run *run) {
   struct apps_reduce_saved next;
@@ -100,31 +108,36 @@ static pawl_status save_files(struct linear_run *run) {
   if (status || !is_there) return status;
   if (!state_path(run, path, sizeof path)) return PAWL_INVALID;
   status = apps_state_write(path, describe(run, "", &next), error);
-  if (status)
-    apps_tell(&run->common, "no checkpoint was written: %s", error);
-  else
-    run->files = next;
+  if (!status) run->files = next;
+  note(run, status, error);
   return PAWL_OK;
 }
 
-/* A checkpoint that fails does not end the training, but a worker that fails does. */
-pawl_status linear_state_save(struct linear_run *run) {
+static pawl_status save_vectors(struct linear_run *run, char error[APPS_TEXT_MAX]) {
   struct pawl_checkpoint_options options;
   struct pawl_checkpoint_info info;
   char path[4096];
-  run->saved_ns = apps_now();
-  if (run->spec.reduces) return save_files(run);
   linear_gradient_end(run);               /* workers compute it anew: a checkpoint need not have it */
   mkdir(run->options->checkpoints, 0700); /* saving reports a failure */
   pawl_checkpoint_options_init(&options);
   options.directory = run->options->checkpoints;
   pawl_status status = state_path(run, path, sizeof path) ? PAWL_OK : PAWL_INVALID;
   if (!status) status = pawl_checkpoint_save(run->common.session, &options, &info);
-  if (!status) status = apps_state_write(path, describe(run, info.name, NULL), NULL);
+  if (status) return apps_say(error, status, "%s", apps_error_text(status));
+  status = apps_state_write(path, describe(run, info.name, NULL), error);
   if (!status)
     keep_two(run, info.name);
   else
-    apps_tell(&run->common, "cannot write a checkpoint to %s: %s", run->options->checkpoints, apps_error_text(status));
+    remove_checkpoint(run, info.name); /* nothing names it */
+  return status;
+}
+
+/* A checkpoint that fails does not end the training, but a worker that fails does. */
+pawl_status linear_state_save(struct linear_run *run) {
+  char error[APPS_TEXT_MAX] = "";
+  run->saved_ns = apps_now();
+  if (run->spec.reduces) return save_files(run);
+  note(run, save_vectors(run, error), error);
   return PAWL_OK;
 }
 
@@ -273,6 +286,7 @@ pawl_status linear_state_load(struct linear_run *run, struct linear_state *state
   run->order.blocks = state.blocks;
   run->control.damping = state.damping;
   run->control.rate = state.rate;
+  run->result.can_resume = true;
   memcpy(run->order.labels, state.labels, sizeof state.labels);
   say_resumed(run, &state);
   *state_out = state;

@@ -178,6 +178,7 @@ pawl_status pawl_linear_train(struct pawl_session *session, const struct pawl_li
   run.result.valid_loss = run.result.valid_accuracy = run.result.accuracy = run.result.objective = NAN;
   run.result.gap = NAN;
   run.progress.points = is.point_count;
+  run.progress.unsaved = run.result.unsaved;
   pawl_status status = open_data(&run);
   if (!status) status = create_job(&run);
   if (!status) status = linear_describe(&run);

@@ -1,6 +1,8 @@
 /* Whole trainings on a cluster of processes, with threads as workers, against a serial solver. */
 #include "apps/linear/train/train_test.h"
 
+#include <sys/stat.h>
+
 #include "apps/linear/train/inside.h"
 
 static struct rows rows, numbers, small;
@@ -279,6 +281,52 @@ static void test_a_run_goes_on_from_its_checkpoint(void **state) {
   assert_non_null(strstr(outcome.error, "--l1 was 1 and is now 2"));
 }
 
+/* The state's file is a folder from round `from` on, and before round `back`; 0: for good. */
+static struct {
+  char state[300];
+  uint64_t from, back, unsaved;
+} full;
+
+static void fill_disk(void *context, const struct pawl_linear_progress *progress) {
+  count_round(context, progress);
+  if (strcmp(progress->stage, "training") != 0) return;
+  full.unsaved += *progress->unsaved != 0;
+  bool is_full = progress->round >= full.from && (full.back == 0 || progress->round < full.back);
+  (void)remove(full.state);
+  if (is_full) assert_int_equal(mkdir(full.state, 0700), 0);
+}
+
+static void train_with_a_full_disk(const char *job, uint64_t from, uint64_t back) {
+  static char checkpoints[160];
+  struct problem problem = {.rows = &rows, .loss = PAWL_LINEAR_LOGISTIC, .l1 = 1, .bias = true};
+  snprintf(checkpoints, sizeof checkpoints, "%s/%s", folder, job);
+  snprintf(full.state, sizeof full.state, "%s/%s.json", checkpoints, job);
+  full.from = from;
+  full.back = back;
+  full.unsaved = 0;
+  begin_options(&options, &problem, &point, &path, &outcome);
+  options.checkpoints = checkpoints;
+  options.checkpoint_every_s = 1e-9; /* after each round */
+  options.job = job;
+  options.rounds = 6;
+  options.tolerance = 1e-12;
+  options.progress = fill_disk;
+  must_train(&options, 2, &outcome);
+  assert_int_equal(outcome.last.rounds, 6);
+  assert_true(outcome.last.can_resume && full.unsaved > 0);
+}
+
+static void test_a_checkpoint_that_cannot_be_written_does_not_end_the_run(void **state) {
+  (void)state;
+  train_with_a_full_disk("full", 2, 4);
+  assert_string_equal(outcome.last.unsaved, "");
+  assert_int_equal(count_directories(options.checkpoints), 2);
+  train_with_a_full_disk("fuller", 3, 0);
+  assert_non_null(strstr(outcome.last.unsaved, "cannot write a checkpoint to "));
+  assert_non_null(strstr(outcome.last.unsaved, "fuller.json: Is a directory"));
+  assert_int_equal(count_directories(options.checkpoints), 3); /* that one, and those of rounds 1 and 2 */
+}
+
 static void test_what_cannot_be_learned_is_said(void **state) {
   (void)state;
   struct problem problem = {.rows = &numbers, .loss = PAWL_LINEAR_LOGISTIC, .l2 = 1};
@@ -339,6 +387,7 @@ int main(void) {
       cmocka_unit_test(test_validation_is_measured_and_ends_what_only_gets_worse),
       cmocka_unit_test(test_who_interrupts_keeps_what_there_is),
       cmocka_unit_test(test_a_run_goes_on_from_its_checkpoint),
+      cmocka_unit_test(test_a_checkpoint_that_cannot_be_written_does_not_end_the_run),
       cmocka_unit_test(test_what_cannot_be_learned_is_said),
   };
   return cmocka_run_group_tests_name("apps.linear.train.train", tests, begin, close_cluster);

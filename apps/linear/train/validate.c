@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apps/common/guess.h"
 #include "apps/linear/losses.h"
 #include "apps/linear/train/inside.h"
 
@@ -25,6 +26,7 @@ pawl_status linear_validation_load(struct linear_run *run) {
   struct pawl_data *data;
   struct pawl_data_info info;
   run->validation.best = INFINITY;
+  run->validation.guess = NAN;
   if (options->valid_count == 0 && options->valid_split == 0) return PAWL_OK;
   struct pawl_data_options reading = options->reading;
   bool splits = options->valid_split > 0;
@@ -104,6 +106,50 @@ static pawl_status pull(struct linear_run *run, double *w, double *bias) {
   return status;
 }
 
+/* Sums over validation rows with the weight c and, of classes, the label 1 or -1. */
+struct sums {
+  double c, cy, cyy; /* of c, c y, c y^2 */
+  double loss;       /* the model's, times c */
+};
+
+/* The loss of the best score that is the same for all rows. `more` and `less` are the weights of the classes. */
+static double constant_loss(enum pawl_linear_loss loss, const struct sums *sums) {
+  double more = (sums->c + fabs(sums->cy)) / 2, less = sums->c - more;
+  switch (loss) {
+  case PAWL_LINEAR_LOGISTIC:
+    return less > 0 ? -more * log(more / sums->c) - less * log(less / sums->c) : 0;
+  case PAWL_LINEAR_HINGE:
+    return 2 * less;
+  case PAWL_LINEAR_SQUARED_HINGE:
+    return 4 * more * less / sums->c;
+  case PAWL_LINEAR_SQUARED:
+    break;
+  }
+  return (sums->cyy - sums->cy * sums->cy / sums->c) / 2;
+}
+
+/* Compares with guessing, in which the weights of rows and classes count as in training. */
+static void compare(struct linear_run *run, const double *z, double bias) {
+  const struct linear_share *share = &run->validation.share;
+  bool is_regression = linear_is_regression(run->spec.loss);
+  struct sums sums = {0};
+  double positive = 0, rows = (double)share->rows;
+  for (size_t i = 0; i < share->rows; i++) {
+    double y = linear_y(&run->spec, &run->order, (double)share->labels[i]);
+    double c = linear_c(&run->spec, y) * (double)share->weights[i];
+    sums.c += c;
+    sums.cy += c * y;
+    sums.cyy += c * y * y;
+    sums.loss += c * linear_loss_value(run->spec.loss, y, z[i] + bias);
+    positive += y > 0;
+  }
+  double right = fmax(positive, rows - positive) / rows;
+  const struct apps_figures model = {sums.loss, is_regression ? 0 : 1 - run->progress.valid_accuracy};
+  const struct apps_figures guess = {constant_loss(run->spec.loss, &sums), is_regression ? 0 : 1 - right};
+  run->validation.guess = is_regression ? 2 * guess.loss / sums.c : right;
+  run->validation.is_guessing = apps_is_guess(&model, &guess, rows);
+}
+
 static void judge(struct linear_run *run, const double *z, double bias) {
   const struct linear_share *share = &run->validation.share;
   bool is_regression = linear_is_regression(run->spec.loss);
@@ -137,6 +183,7 @@ pawl_status linear_validate(struct linear_run *run) {
     for (uint64_t k = share->starts[j]; w[j] != 0 && k < share->starts[j + 1]; k++)
       z[share->row_of[k]] += w[j] * (double)share->values[k];
   if (!status) judge(run, z, bias);
+  if (!status && share->rows > 0) compare(run, z, bias);
   if (!status && run->options->patience && run->validation.worse == 0) {
     linear_model_fini(&run->validation.model);
     status = linear_read_model(run, &run->validation.model);

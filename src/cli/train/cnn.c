@@ -38,6 +38,7 @@ static void progress(void *context, const struct pawl_cnn_progress *is) {
   struct cnn_train *train = context;
   char line[PWI_TRAIN_LINE_MAX];
   if (!is_alone(train)) pwi_train_run_beat(&train->run);
+  pwi_train_run_unsaved(&train->run, is->unsaved);
   if (is->is_epoch_over && pwi_train_run_has_log(&train->run)) pwi_train_run_log(&train->run, pwi_train_cnn_json(is));
   if (!is->is_epoch_over && !pwi_train_show_is_due(&train->run.show)) return;
   pwi_train_cnn_line(is, line);
@@ -121,32 +122,45 @@ static int print_result(const struct cnn_train *train, const struct pawl_cnn_mod
   return PWI_EXIT_OK;
 }
 
+static void say_guessing(struct cnn_train *train, const struct pawl_cnn_result *result) {
+  char line[PWI_TRAIN_LINE_MAX];
+  if (result->guesses_test)
+    snprintf(
+        line, sizeof line,
+        "%.200s is NO BETTER THAN GUESSING on the test images: it is wrong on %.2f %% of them, and the most frequent "
+        "class on %.2f %%; try more or other images, or a lower --rate than %g",
+        train->output, 100 * result->test_error, 100 * result->test_guess_error, result->rate);
+  else
+    snprintf(line, sizeof line,
+             "%.300s is NO BETTER THAN GUESSING, whose loss is %.4f; try a lower --rate than %g, more --epochs, or "
+             "other images",
+             train->output, result->guess_loss, result->rate);
+  pwi_train_run_reason(&train->run, line);
+}
+
 static int keep(struct cnn_train *train, struct pawl_cnn_model *model, const struct pawl_cnn_result *result) {
   char error[PWI_TRAIN_KEEP_TEXT] = "", line[PWI_TRAIN_LINE_MAX];
   if (pwi_train_keep(train->output, write_model, model, error))
     return pwi_cli_failure(train->options.base.command, "%s", error);
   bool is_interrupted = strcmp(result->why, "interrupted") == 0;
   if (is_interrupted) {
-    snprintf(line, sizeof line, "the unfinished model was saved to %.400s", train->output);
-    pwi_train_show_say(&train->run.show, line);
+    snprintf(line, sizeof line, "the unfinished model was saved to %.400s%s", train->output,
+             train->folder && !*result->unsaved ? "; continue with --resume" : "");
+    pwi_train_run_reason(&train->run, line);
   }
   bool is_guessing = strcmp(result->why, "guessing") == 0;
-  if (is_guessing) {
-    snprintf(
-        line, sizeof line,
-        "%.300s is NO BETTER THAN GUESSING, whose loss is %.4f; try a lower --rate than %g, more --epochs, or other "
-        "images",
-        train->output, result->guess_loss, result->rate);
-    pwi_train_show_say(&train->run.show, line);
-  }
+  if (is_guessing) say_guessing(train, result);
   int printed = print_result(train, model, result);
-  return is_interrupted ? PWI_TRAIN_INTERRUPTED : is_guessing && printed == PWI_EXIT_OK ? PWI_TRAIN_UNCERTAIN : printed;
+  int exit_code = is_interrupted                          ? PWI_TRAIN_INTERRUPTED
+                  : is_guessing && printed == PWI_EXIT_OK ? PWI_TRAIN_UNCERTAIN
+                                                          : printed;
+  return pwi_train_run_saved(&train->run, result->unsaved, train->output, exit_code);
 }
 
 static int fail(struct cnn_train *train, pawl_status status, const char *error) {
   if (status != PAWL_CANCELLED || !pwi_train_run_was_interrupted())
     return pwi_train_run_explain(&train->run, status, error);
-  tell(train, "interrupted before there was a model; no model was written");
+  pwi_train_run_reason(&train->run, "interrupted before there was a model; no model was written");
   return PWI_TRAIN_INTERRUPTED;
 }
 
@@ -196,7 +210,7 @@ int pwi_train_cnn_run(const struct pwi_command *command, int argc, char **argv) 
   train.run.advice = ", so no model can be saved; to survive such a loss, use --replicas 1";
   exit_code = run(&train);
   fflush(stdout);
-  pwi_train_run_fini(&train.run);
+  exit_code = pwi_train_run_fini(&train.run, exit_code);
   pawl_images_destroy(train.images);
   pawl_images_destroy(train.test);
   pwi_spool_fini(&train.spool);

@@ -73,12 +73,13 @@ int pwi_train_cnn_end_json(const struct pwi_train_cnn_end *end) {
   struct pawl_cnn_about about;
   pawl_cnn_model_about(end->model, &about);
   json_t *object = json_pack(
-      "{s:o, s:s, s:I, s:I, s:I, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}",
+      "{s:o, s:s, s:I, s:I, s:I, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}",
       "model", pwi_json_string(end->output), "net", about.net, "parameters", (json_int_t)about.parameters, "images",
       (json_int_t)about.images, "test_images", (json_int_t)end->test_images, "why", result->why, "epochs",
       (json_int_t)result->epochs, "steps", (json_int_t)result->steps, "loss", pwi_train_json_number(result->loss),
       "guess_loss", pwi_train_json_number(result->guess_loss), "train_error",
-      pwi_train_json_number(result->train_error), "test_error", pwi_train_json_number(result->test_error), "seconds",
+      pwi_train_json_number(result->train_error), "test_error", pwi_train_json_number(result->test_error),
+      "test_guess_error", pwi_train_json_number(result->test_guess_error), "seconds",
       pwi_train_json_number(result->seconds), "train_seconds", pwi_train_json_number(result->train_s), "images_per_s",
       pwi_train_json_number(result->images_per_s), "batch", (json_int_t)result->batch, "rate",
       pwi_train_json_number(result->rate), "momentum", pwi_train_json_number(result->momentum), "decay",

@@ -104,6 +104,8 @@ static json_t *describe(const struct pwi_train_end *end, size_t point) {
   set_number(object, "train_seconds", result->train_s);
   set_number(object, "valid_loss", result->valid_loss);
   set_number(object, "valid_accuracy", result->valid_accuracy);
+  set_number(object, "valid_guess", result->valid_guess);
+  set(object, "guessing", json_boolean(result->is_guessing));
   set(object, "share", text_or_null(pwi_train_base_reduces(&end->options->base) ? "reduce" : "servers"));
   set_count(object, "workers", result->workers);
   set_count(object, "workers_lost", result->workers_lost);
@@ -160,7 +162,7 @@ static void print_quality(const struct pawl_linear_result *result) {
   if (!isnan(result->valid_loss)) {
     printf("  %-12s loss %.5g", "validation", result->valid_loss);
     if (!isnan(result->valid_accuracy)) printf(", accuracy %.2f %%", 100 * result->valid_accuracy);
-    putchar('\n');
+    printf("%s\n", result->is_guessing ? "; NO BETTER THAN GUESSING" : "");
   }
 }
 
@@ -205,7 +207,7 @@ static const struct pwi_train_found *best_of(const struct pwi_train_end *end) {
 
 /* Prints how to continue after an interrupt. */
 static void print_going_on(const struct pwi_train_end *end, const struct pwi_train_found *found) {
-  if (end->files->checkpoints && !end->is_unsaved) {
+  if (end->can_resume) {
     printf("or:    the same command with --resume, to continue from the last checkpoint\n");
   } else if (!found->result.can_start) {
     printf("or:    the same command with --checkpoint-every 60, so that --resume can continue it\n");

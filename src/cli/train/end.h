@@ -18,7 +18,7 @@ struct pwi_train_end {
   struct pawl_linear_result result; /* result of the whole run */
   size_t last;                      /* the point that was found last */
   bool has_found;
-  bool is_unsaved; /* there is no checkpoint */
+  bool can_resume; /* from the last checkpoint */
   double seconds;  /* since the start of the command */
 };
 

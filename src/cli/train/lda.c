@@ -63,6 +63,7 @@ static void progress(void *context, const struct pawl_lda_progress *is) {
   struct lda_train *train = context;
   char line[PWI_TRAIN_LINE_MAX];
   pwi_train_run_beat(&train->run);
+  if (is_gibbs(train)) pwi_train_run_unsaved(&train->run, is->unsaved);
   train->can_resume |= is_gibbs(train) && strcmp(is->stage, "sampling") == 0 && is->sweep > 0;
   record(train, is);
   if (!train->run.show.is_terminal) say_plainly(train, is);
@@ -100,6 +101,7 @@ static pawl_status write_model(void *context, const char *path, bool is_rescue, 
 static int keep(struct lda_train *train, struct pawl_lda_model *model, const struct pawl_lda_result *result,
                 double seconds) {
   bool is_interrupted = result->why && strcmp(result->why, "interrupted") == 0;
+  const char *unsaved = is_gibbs(train) && (is_interrupted || !train->files.goes) ? result->unsaved : "";
   char error[PAWL_LDA_TEXT] = "", line[PWI_TRAIN_LINE_MAX];
   pawl_status status = pwi_train_keep(train->files.output, write_model, model, error);
   if (status) {
@@ -110,17 +112,18 @@ static int keep(struct lda_train *train, struct pawl_lda_model *model, const str
   train->is_done = !is_interrupted || !is_gibbs(train);
   if (is_interrupted) {
     snprintf(line, sizeof line, "the unfinished model was saved to %.400s", train->files.output);
-    tell(train, line);
-    advise(train);
+    pwi_train_run_reason(&train->run, line);
+    if (!*unsaved) advise(train);
   }
   int printed = report(train, model, result, seconds);
-  return is_interrupted ? PWI_TRAIN_INTERRUPTED : printed;
+  return pwi_train_run_saved(&train->run, unsaved, train->files.output,
+                             is_interrupted ? PWI_TRAIN_INTERRUPTED : printed);
 }
 
 static int fail(struct lda_train *train, pawl_status status, const char *error) {
   int exit_code = PWI_TRAIN_INTERRUPTED;
   if (pwi_train_run_was_interrupted())
-    tell(train, "interrupted before there was a model; no model was written");
+    pwi_train_run_reason(&train->run, "interrupted before there was a model; no model was written");
   else
     exit_code = pwi_train_run_explain(&train->run, status, error);
   advise(train);
@@ -167,7 +170,7 @@ int pwi_train_lda_run(const struct pwi_command *command, int argc, char **argv) 
     exit_code = pwi_train_run_session(&train.run, learn, &train);
     clear_up(&train);
   }
-  pwi_train_run_fini(&train.run);
+  exit_code = pwi_train_run_fini(&train.run, exit_code);
   pwi_train_lda_files_fini(&train.files);
   return exit_code;
 }

@@ -2,9 +2,9 @@
  * file shows and logs the rounds, and writes the models, even after an interrupt or a failure. */
 #include "cli/train/methods.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/train/end.h"
 #include "cli/train/figures.h"
@@ -19,7 +19,6 @@ struct linear_train {
   size_t logged_point;
   uint64_t logged_round;
   bool has_logged;
-  struct stat saved; /* the file that names the newest checkpoint, before the run; all 0: there was none */
   char write_error[PAWL_LINEAR_TEXT]; /* error of writing a model; "" if none */
 };
 
@@ -48,6 +47,7 @@ static void progress(void *context, const struct pawl_linear_progress *is) {
   struct linear_train *train = context;
   char line[PWI_TRAIN_LINE_MAX];
   pwi_train_run_beat(&train->run);
+  pwi_train_run_unsaved(&train->run, is->unsaved);
   record(train, is);
   if (!pwi_train_show_is_due(&train->run.show)) return;
   pwi_train_figures_line(is, line);
@@ -72,10 +72,30 @@ static pawl_status found(void *context, size_t point, const struct pawl_linear_m
 
 /* --- the run ------------------------------------------------------------------------------------------------------ */
 
+/* Reports a run whose models, all of them, are no better than guessing: of a path, some are meant to be too simple. */
+static int judge_guesses(struct linear_train *train) {
+  char line[PWI_TRAIN_LINE_MAX];
+  const struct pwi_train_found *last = &train->end.found[train->end.last];
+  const struct pawl_linear_result *result = &last->result;
+  for (size_t i = 0; i < train->options.linear.point_count; i++)
+    if (!train->end.found[i].path || !train->end.found[i].result.is_guessing) return PWI_EXIT_OK;
+  line[0] = '\0';
+  pwi_train_line_add(line, "%.200s is NO BETTER THAN GUESSING on the validation rows: ", last->path);
+  if (isnan(result->valid_accuracy))
+    pwi_train_line_add(line, "its mean squared error is %.5g, and that of their mean %.5g", result->valid_loss,
+                       result->valid_guess);
+  else
+    pwi_train_line_add(line, "it is right on %.2f %% of them, and the more frequent class on %.2f %%",
+                       100 * result->valid_accuracy, 100 * result->valid_guess);
+  pwi_train_line_add(line, "; try more rows, other features, or a larger penalty");
+  pwi_train_run_reason(&train->run, line);
+  return PWI_TRAIN_UNCERTAIN;
+}
+
 /* Reports models that have not converged. Returns the exit code. */
 static int judge(struct linear_train *train) {
   char line[PWI_TRAIN_LINE_MAX], mark[PWI_TRAIN_MARK_MAX];
-  int exit_code = PWI_EXIT_OK;
+  int exit_code = judge_guesses(train);
   for (size_t i = 0; i < train->options.linear.point_count; i++) {
     const struct pwi_train_found *found = &train->end.found[i];
     if (!found->path || found->result.is_certain) continue;
@@ -84,34 +104,13 @@ static int judge(struct linear_train *train) {
     snprintf(line, sizeof line, "%s%s%.300s has %s (%s); try %s", mark, *mark ? ": " : "", found->path,
              strcmp(found->why, "diverged") == 0 ? "DIVERGED" : "NOT converged", found->why,
              found->result.advice ? found->result.advice : "again");
-    tell(train, line);
+    pwi_train_run_reason(&train->run, line);
   }
   return exit_code;
 }
 
-/* The file that names the newest checkpoint; every checkpoint replaces it. */
-static struct stat look_at_checkpoint(const struct linear_train *train) {
-  char path[4096];
-  struct stat about = {0};
-  snprintf(path, sizeof path, "%s/%s.json", train->files.checkpoints, train->options.base.job);
-  if (train->files.checkpoints && stat(path, &about)) about = (struct stat){0};
-  return about;
-}
-
-/* A run that asked for checkpoints and has none has not done what was asked. */
-static int check_saved(struct linear_train *train, pawl_status status) {
-  struct stat now = look_at_checkpoint(train);
-  bool is_new = now.st_ino != train->saved.st_ino || now.st_mtim.tv_sec != train->saved.st_mtim.tv_sec ||
-                now.st_mtim.tv_nsec != train->saved.st_mtim.tv_nsec;
-  train->end.is_unsaved = now.st_ino == 0;
-  if (status || is_new || !train->files.checkpoints || pwi_train_base_reduces(&train->options.base)) return PWI_EXIT_OK;
-  return pwi_cli_failure(train->options.base.command,
-                         "no checkpoint could be written to %s; the model was saved, but --resume cannot go on from it",
-                         train->files.checkpoints);
-}
-
 /* Prints the result. Returns the exit code. */
-static int conclude(struct linear_train *train, pawl_status status, const char *error) {
+static int conclude(struct linear_train *train, pawl_status status, const char *error, const char *unsaved) {
   const struct pwi_train_base *base = &train->options.base;
   const struct pwi_train_found *last = &train->end.found[train->end.last];
   bool is_interrupted = pwi_train_run_was_interrupted() && (status || strcmp(last->why, "interrupted") == 0);
@@ -121,22 +120,21 @@ static int conclude(struct linear_train *train, pawl_status status, const char *
   if (is_interrupted) exit_code = PWI_TRAIN_INTERRUPTED;
   if (!train->end.has_found) {
     if (is_interrupted && !train->write_error[0])
-      tell(train, "interrupted before there was a model; no model was written");
+      pwi_train_run_reason(&train->run, "interrupted before there was a model; no model was written");
     return exit_code;
   }
   if (exit_code != PWI_EXIT_OK) {
     char line[PWI_TRAIN_LINE_MAX];
     snprintf(line, sizeof line, "the unfinished model was saved to %.400s", last->path);
-    tell(train, line);
+    pwi_train_run_reason(&train->run, line);
   }
   if (exit_code == PWI_EXIT_OK) exit_code = judge(train);
-  if (check_saved(train, status) != PWI_EXIT_OK) exit_code = PWI_EXIT_FAILURE;
   int printed = PWI_EXIT_OK;
   if (base->json)
     printed = pwi_train_end_json(&train->end);
   else if (!base->quiet)
     pwi_train_end_print(&train->end);
-  return exit_code ? exit_code : printed;
+  return pwi_train_run_saved(&train->run, unsaved, last->path, exit_code ? exit_code : printed);
 }
 
 static int learn(void *context) {
@@ -152,7 +150,8 @@ static int learn(void *context) {
   linear->context = train;
   pawl_status status = pawl_linear_train(train->run.session, linear, NULL, &result, error);
   train->end.seconds = pwi_train_run_conclude(&train->run, error);
-  return conclude(train, status, error);
+  train->end.can_resume = result.can_resume && !*result.unsaved;
+  return conclude(train, status, error, result.unsaved);
 }
 
 /* Checks everything that can be checked before the run starts. */
@@ -173,7 +172,6 @@ static bool prepare(struct linear_train *train, int *exit_out) {
     *exit_out = pwi_cli_failure(options->base.command, "out of memory");
     return false;
   }
-  train->saved = look_at_checkpoint(train);
   train->run.advice =
       options->linear.checkpoints
           ? ", so no model can be saved; continue from the last checkpoint with --resume"
@@ -190,7 +188,7 @@ int pwi_train_linear_run(const struct pwi_command *command, enum pwi_train_kind 
     exit_code = pwi_train_follow(&train.options.base);
   else if (good && prepare(&train, &exit_code))
     exit_code = pwi_train_run_session(&train.run, learn, &train);
-  pwi_train_run_fini(&train.run);
+  exit_code = pwi_train_run_fini(&train.run, exit_code);
   pwi_train_end_fini(&train.end);
   pawl_linear_model_destroy(train.start);
   pwi_train_files_fini(&train.files);

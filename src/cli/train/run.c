@@ -44,27 +44,47 @@ void pwi_train_run_tell(struct pwi_train_run *run, const char *line) {
   if (pwi_train_words_news(&run->words, line)) pwi_train_show_say(&run->show, line);
 }
 
+void pwi_train_run_reason(struct pwi_train_run *run, const char *line) { pwi_train_show_insist(&run->show, line); }
+
+void pwi_train_run_unsaved(struct pwi_train_run *run, const char *why) {
+  char line[PWI_TRAIN_LINE_MAX];
+  if (run->is_unsaved == (*why != '\0')) return;
+  run->is_unsaved = *why;
+  snprintf(line, sizeof line,
+           *why ? "%.440s; training goes on without a new checkpoint" : "checkpoints are written again", why);
+  pwi_train_run_tell(run, line);
+}
+
+int pwi_train_run_saved(const struct pwi_train_run *run, const char *unsaved, const char *output, int exit_code) {
+  if (!*unsaved) return exit_code;
+  return pwi_cli_failure(run->base->command, "%s; the model was saved to %s, but --resume cannot go on from it",
+                         unsaved, output);
+}
+
 static void say(void *context, const char *line) { pwi_train_show_say(&((struct pwi_train_run *)context)->show, line); }
 
 static void hold_words(void *context, const char *line) {
   pwi_train_words_hold(&((struct pwi_train_run *)context)->words, line, pwi_host_now());
 }
 
-static void warn(struct pwi_train_run *run, const char *what, const char *path) {
+/* A log that cannot be written does not end the training. */
+static void give_up(struct pwi_train_run *run, const char *what, const char *path) {
   char line[PWI_TRAIN_LINE_MAX];
-  snprintf(line, sizeof line, "stopped writing the %s %.300s: %s", what, path, strerror(errno));
+  const char *why = strerror(errno);
+  snprintf(line, sizeof line, "stopped writing the %s %.300s: %s", what, path, why);
   pwi_train_run_tell(run, line);
+  snprintf(run->lost, sizeof run->lost, "the %s %.300s is incomplete: %s", what, path, why);
 }
 
 bool pwi_train_run_has_log(const struct pwi_train_run *run) { return run->log.path != NULL; }
 
 void pwi_train_run_log(struct pwi_train_run *run, json_t *object) {
-  if (!pwi_train_log_write(&run->log, object)) warn(run, "log", run->base->log);
+  if (!pwi_train_log_write(&run->log, object)) give_up(run, "log", run->base->log);
 }
 
 void pwi_train_run_board(struct pwi_train_run *run, const char *mark, uint64_t step,
                          const struct pwi_train_scalar *scalars, size_t count) {
-  if (!pwi_train_board_write(&run->board, mark, step, scalars, count)) warn(run, "event file in", run->base->board);
+  if (!pwi_train_board_write(&run->board, mark, step, scalars, count)) give_up(run, "event file in", run->base->board);
 }
 
 /* Reports workers and servers that have died. */
@@ -168,9 +188,12 @@ void pwi_train_run_init(struct pwi_train_run *run, struct pwi_train_base *base) 
   run->board = (struct pwi_train_board){.folder = base->board};
 }
 
-void pwi_train_run_fini(struct pwi_train_run *run) {
+int pwi_train_run_fini(struct pwi_train_run *run, int exit_code) {
   pwi_train_log_close(&run->log);
   pwi_train_board_close(&run->board);
+  if (!*run->lost) return exit_code;
+  int failure = pwi_cli_failure(run->base->command, "%s", run->lost);
+  return exit_code == PWI_TRAIN_INTERRUPTED ? exit_code : failure;
 }
 
 bool pwi_train_run_is_follower(const struct pwi_train_run *run) {

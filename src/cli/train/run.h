@@ -33,12 +33,15 @@ struct pwi_train_run {
   uint32_t servers_lost; /* number of lost servers reported */
   int64_t began_ns;
   char listen[PWI_NET_ADDRESS_MAX];
-  struct pwi_train_words words; /* of workers that have failed */
+  struct pwi_train_words words;  /* of workers that have failed */
+  bool is_unsaved;               /* the user knows that checkpoints cannot be written */
+  char lost[PWI_TRAIN_LINE_MAX]; /* which log is incomplete, and why; "": none */
 };
 
-/* `base` must be settled and outlive the run. Release with pwi_train_run_fini. */
+/* `base` must be settled and outlive the run. Release with pwi_train_run_fini, which returns the exit code: that of the method, or
+ * PWI_EXIT_FAILURE if a log is incomplete, which it says. */
 void pwi_train_run_init(struct pwi_train_run *run, struct pwi_train_base *base);
-void pwi_train_run_fini(struct pwi_train_run *run);
+int pwi_train_run_fini(struct pwi_train_run *run, int exit_code);
 
 /* Whether this process was started by a launcher and is not the first: it only works for the first one. */
 bool pwi_train_run_is_follower(const struct pwi_train_run *run);
@@ -55,6 +58,16 @@ pawl_status pwi_train_run_worker(struct pwi_train_run *run);
 
 /* Prints a line of news, unless a worker has said the same. */
 void pwi_train_run_tell(struct pwi_train_run *run, const char *line);
+
+/* Prints why the exit code will not be 0, even if the run is quiet. */
+void pwi_train_run_reason(struct pwi_train_run *run, const char *line);
+
+/* Tells, once, that checkpoints cannot be written, and that they can be again. `why` "": they can. */
+void pwi_train_run_unsaved(struct pwi_train_run *run, const char *why);
+
+/* At the end, with a model in `output`: says that the last checkpoint could not be written, unless `unsaved` is "". Returns
+ * `exit_code`, or PWI_EXIT_FAILURE. */
+int pwi_train_run_saved(const struct pwi_train_run *run, const char *unsaved, const char *output, int exit_code);
 
 /* Reports progress. Call it at every sign of progress. */
 void pwi_train_run_beat(struct pwi_train_run *run);

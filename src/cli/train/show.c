@@ -90,8 +90,11 @@ void pwi_train_show_clear(struct pwi_train_show *show) {
 }
 
 void pwi_train_show_say(struct pwi_train_show *show, const char *text) {
+  if (!show->quiet) pwi_train_show_insist(show, text);
+}
+
+void pwi_train_show_insist(struct pwi_train_show *show, const char *text) {
   bool was_drawn = show->is_drawn;
-  if (show->quiet) return;
   pwi_train_show_clear(show);
   fprintf(stderr, "%s\n", text);
   if (was_drawn) draw(show);

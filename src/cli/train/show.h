@@ -30,8 +30,11 @@ void pwi_train_show_draw(struct pwi_train_show *show, const char *line);
 bool pwi_train_show_wants_epoch(const struct pwi_train_show *show, uint64_t epoch, uint64_t epochs);
 void pwi_train_show_epoch(struct pwi_train_show *show, uint64_t epoch, uint64_t epochs, const char *line);
 
-/* Prints a line of news above the progress line. */
+/* Prints a line of news above the progress line, unless the run is quiet. */
 void pwi_train_show_say(struct pwi_train_show *show, const char *text);
+
+/* The same, even if the run is quiet. */
+void pwi_train_show_insist(struct pwi_train_show *show, const char *text);
 
 /* Removes the progress line before other output. */
 void pwi_train_show_clear(struct pwi_train_show *show);

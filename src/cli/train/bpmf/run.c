@@ -21,7 +21,6 @@ struct bpmf_train {
   struct pawl_ratings *ratings, *test; /* test NULL: none */
   struct pwi_train_names names;
   double seconds;             /* at the end of training */
-  bool is_unsaved;            /* the user knows that checkpoints cannot be written */
   char **paths, **test_paths; /* absolute paths of the ratings, for workers */
 };
 
@@ -38,21 +37,11 @@ static bool is_shown(const struct pawl_bpmf_progress *is) {
   return is->iteration == 1 || is->iteration == is->iterations || is->iteration % step == 0;
 }
 
-/* Tells that checkpoints cannot be written, and that they can be again. */
-static void tell_unsaved(struct bpmf_train *train, const char *why) {
-  char line[PWI_TRAIN_LINE_MAX];
-  if (train->is_unsaved == (*why != '\0')) return;
-  train->is_unsaved = *why;
-  snprintf(line, sizeof line,
-           *why ? "%.300s; training goes on without a new checkpoint" : "checkpoints are written again", why);
-  pwi_train_run_tell(&train->run, line);
-}
-
 static void progress(void *context, const struct pawl_bpmf_progress *is) {
   struct bpmf_train *train = context;
   char line[PWI_TRAIN_LINE_MAX];
   if (!is_alone(train)) pwi_train_run_beat(&train->run);
-  tell_unsaved(train, is->unsaved);
+  pwi_train_run_unsaved(&train->run, is->unsaved);
   if (pwi_train_run_has_log(&train->run)) pwi_train_run_log(&train->run, pwi_train_bpmf_json(is));
   if (!is_shown(is) && !pwi_train_show_is_due(&train->run.show)) return;
   pwi_train_bpmf_line(is, line);
@@ -163,7 +152,7 @@ static int keep(struct bpmf_train *train, struct pawl_bpmf_model *model, const s
   if (is_interrupted) {
     snprintf(line, sizeof line, "the unfinished model was saved to %.400s%s", train->names.output,
              train->options.bpmf.checkpoint && !*result->unsaved ? "; continue with --resume" : "");
-    pwi_train_show_say(&train->run.show, line);
+    pwi_train_run_reason(&train->run, line);
   }
   tell_unknown(train, result);
   bool is_guessing = strcmp(result->why, "guessing") == 0;
@@ -172,20 +161,19 @@ static int keep(struct bpmf_train *train, struct pawl_bpmf_model *model, const s
              "%.300s is NO BETTER THAN GUESSING the mean rating, whose test RMSE is %.5f; try more ratings, a lower "
              "--rank or a lower --alpha",
              train->names.output, result->plain_test_rmse);
-    pwi_train_show_say(&train->run.show, line);
+    pwi_train_run_reason(&train->run, line);
   }
   int printed = print_result(train, model, result);
-  if (*result->unsaved)
-    return pwi_cli_failure(train->options.base.command,
-                           "%s; the model was saved to %s, but --resume cannot go on from it", result->unsaved,
-                           train->names.output);
-  return is_interrupted ? PWI_TRAIN_INTERRUPTED : is_guessing && printed == PWI_EXIT_OK ? PWI_TRAIN_UNCERTAIN : printed;
+  int exit_code = is_interrupted                          ? PWI_TRAIN_INTERRUPTED
+                  : is_guessing && printed == PWI_EXIT_OK ? PWI_TRAIN_UNCERTAIN
+                                                          : printed;
+  return pwi_train_run_saved(&train->run, result->unsaved, train->names.output, exit_code);
 }
 
 static int fail(struct bpmf_train *train, pawl_status status, const char *error) {
   if (status != PAWL_CANCELLED || !pwi_train_run_was_interrupted())
     return pwi_train_run_explain(&train->run, status, error);
-  tell(train, "interrupted before there was a model; no model was written");
+  pwi_train_run_reason(&train->run, "interrupted before there was a model; no model was written");
   return PWI_TRAIN_INTERRUPTED;
 }
 
@@ -234,7 +222,7 @@ int pwi_train_bpmf_run(const struct pwi_command *command, int argc, char **argv)
   train.run.advice = ", so the training cannot go on; to survive such a loss, use --replicas 1, or --share items";
   exit_code = run(&train);
   fflush(stdout);
-  pwi_train_run_fini(&train.run);
+  exit_code = pwi_train_run_fini(&train.run, exit_code);
   pawl_ratings_destroy(train.ratings);
   pawl_ratings_destroy(train.test);
   pwi_train_paths_free(train.paths, train.options.base.data_count);

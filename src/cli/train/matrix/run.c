@@ -24,20 +24,12 @@ bool pwi_train_matrix_stopping(void *context) {
 bool pwi_train_matrix_wants_log(struct pwi_train_matrix_run *train) { return pwi_train_run_has_log(&train->run); }
 
 void pwi_train_matrix_epoch(struct pwi_train_matrix_run *train, uint64_t epoch, uint64_t epochs, const char *line,
-                            json_t *object) {
+                            const char *unsaved, json_t *object) {
+  pwi_train_run_unsaved(&train->run, unsaved);
   if (!is_alone(train)) pwi_train_run_beat(&train->run);
   if (object) pwi_train_run_log(&train->run, object);
   if (pwi_train_show_wants_epoch(&train->run.show, epoch, epochs))
     pwi_train_show_epoch(&train->run.show, epoch, epochs, line);
-}
-
-void pwi_train_matrix_unsaved(struct pwi_train_matrix_run *train, const char *why) {
-  char line[PWI_TRAIN_LINE_MAX];
-  if (train->is_unsaved == (*why != '\0')) return;
-  train->is_unsaved = *why;
-  snprintf(line, sizeof line,
-           *why ? "%.300s; training goes on without a new checkpoint" : "checkpoints are written again", why);
-  tell(train, line);
 }
 
 void pwi_train_matrix_tell_unknown(struct pwi_train_matrix_run *train, uint64_t count) {
@@ -52,14 +44,14 @@ int pwi_train_matrix_interrupted(struct pwi_train_matrix_run *train, const char 
   char line[PWI_TRAIN_LINE_MAX];
   snprintf(line, sizeof line, "%s was saved to %.400s%s", what, train->names.output,
            *train->checkpoint && !*train->unsaved ? "; continue with --resume" : "");
-  pwi_train_show_say(&train->run.show, line);
+  pwi_train_run_reason(&train->run, line);
   return PWI_TRAIN_INTERRUPTED;
 }
 
 static int fail(struct pwi_train_matrix_run *train, pawl_status status, const char *error) {
   if (status != PAWL_CANCELLED || !pwi_train_run_was_interrupted())
     return pwi_train_run_explain(&train->run, status, error);
-  tell(train, "interrupted before there was a model; no model was written");
+  pwi_train_run_reason(&train->run, "interrupted before there was a model; no model was written");
   return PWI_TRAIN_INTERRUPTED;
 }
 
@@ -109,10 +101,7 @@ static int keep(struct pwi_train_matrix_run *train, const struct pawl_matrix_sha
   if (pwi_train_keep(train->names.output, write_model, train, error))
     return pwi_cli_failure(train->base->command, "%s", error);
   int exit_code = train->calls->judge(train), printed = train->calls->print(train, is_alone(train) ? NULL : shared);
-  if (*train->unsaved)
-    return pwi_cli_failure(train->base->command, "%s; the model was saved to %s, but --resume cannot go on from it",
-                           train->unsaved, train->names.output);
-  return exit_code ? exit_code : printed;
+  return pwi_train_run_saved(&train->run, train->unsaved, train->names.output, exit_code ? exit_code : printed);
 }
 
 static int learn(void *context) {
@@ -143,7 +132,7 @@ int pwi_train_matrix_run(struct pwi_train_matrix_run *train) {
   train->run.advice = ", so the training cannot go on; to survive such a loss, use --replicas 1, or --share factors";
   int exit_code = run(train);
   fflush(stdout);
-  pwi_train_run_fini(&train->run);
+  exit_code = pwi_train_run_fini(&train->run, exit_code);
   pwi_train_paths_free(train->paths, train->base->data_count);
   pwi_spool_fini(&train->spool);
   pwi_spool_fini(&train->test_spool);

@@ -44,9 +44,8 @@ struct pwi_train_matrix_run {
   struct pwi_train_run run;           /* in one process, it has no session */
   struct pwi_spool spool, test_spool; /* files of a pipe are copied */
   struct pwi_train_names names;
-  char **paths;    /* absolute paths of the rows, for workers */
-  double seconds;  /* at the end of training */
-  bool is_unsaved; /* the user knows that checkpoints cannot be written */
+  char **paths;   /* absolute paths of the rows, for workers */
+  double seconds; /* at the end of training */
 };
 
 /* The whole run. Returns the exit code. */
@@ -54,13 +53,11 @@ int pwi_train_matrix_run(struct pwi_train_matrix_run *train);
 
 /* --- for methods ------------------------------------------------------------------------------------------------- */
 
-/* Shows an epoch: logs the object, which is taken, unless it is NULL, and prints the line if it is due. */
+/* Shows an epoch: logs the object, which is taken, unless it is NULL, and prints the line if it is due. `unsaved` says why
+ * checkpoints cannot be written, or is "". */
 bool pwi_train_matrix_wants_log(struct pwi_train_matrix_run *train);
 void pwi_train_matrix_epoch(struct pwi_train_matrix_run *train, uint64_t epoch, uint64_t epochs, const char *line,
-                            json_t *object);
-
-/* Tells, once, that checkpoints cannot be written, and that they can be again. `why` "": they can. */
-void pwi_train_matrix_unsaved(struct pwi_train_matrix_run *train, const char *why);
+                            const char *unsaved, json_t *object);
 
 /* A callback of methods, whose context is a struct pwi_train_matrix_run. */
 bool pwi_train_matrix_stopping(void *context);

@@ -21,8 +21,7 @@ struct metric_train {
 static void progress(void *context, const struct pawl_metric_progress *is) {
   char line[PWI_TRAIN_LINE_MAX];
   pwi_train_metric_line(is, line);
-  pwi_train_matrix_unsaved(context, is->unsaved);
-  pwi_train_matrix_epoch(context, is->epoch, is->epochs, line,
+  pwi_train_matrix_epoch(context, is->epoch, is->epochs, line, is->unsaved,
                          pwi_train_matrix_wants_log(context) ? pwi_train_metric_json(is) : NULL);
 }
 
@@ -80,7 +79,7 @@ static int judge(struct pwi_train_matrix_run *train) {
   snprintf(line, sizeof line, "%.200s is NO BETTER than %s on the held-out rows (%.2f %% and %.2f %%); try %s",
            train->names.output, is_guess ? "guessing" : "Euclidean distance", 100 * result->error,
            100 * (is_guess ? result->guess_error : result->euclid_error), result->advice);
-  pwi_train_run_tell(&train->run, line);
+  pwi_train_run_reason(&train->run, line);
   return PWI_TRAIN_UNCERTAIN;
 }
 

@@ -58,8 +58,10 @@ static void add_more(const struct pwi_train_multiclass_end *end, json_t *object)
   pawl_mlr_model_about(end->model, &about);
   bool is_sgd = about.method == PAWL_MLR_SGD;
   json_t *more = json_pack(
-      "{s:o, s:b, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "l2", pwi_train_json_number(about.l2), "bias",
-      (int)about.has_bias, "rate", is_sgd ? pwi_train_json_number(result->rate) : json_null(), "batch",
+      "{s:o, s:b, s:o, s:b, s:o, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o}", "test_guess_error",
+      pwi_train_json_number(result->test_guess_error), "guessing", (int)result->is_guessing, "l2",
+      pwi_train_json_number(about.l2), "bias", (int)about.has_bias, "rate",
+      is_sgd ? pwi_train_json_number(result->rate) : json_null(), "batch",
       is_sgd ? json_integer((json_int_t)result->batch) : json_null(), "seed", json_sprintf("%" PRIu64, about.seed),
       "skipped", (json_int_t)end->read.skipped, "threads", (json_int_t)result->threads, "seconds",
       pwi_train_json_number(result->seconds), "train_seconds", pwi_train_json_number(result->train_s), "rows_per_s",
@@ -85,8 +87,8 @@ static const char *reason(const char *why, bool is_certain) {
 static void print_errors(const struct pawl_mlr_result *result, const struct pawl_mlr_about *about) {
   printf("  %-12s %.3f %% of %" PRIu64 " rows\n", "train error", 100 * result->train_error, about->rows);
   if (!isnan(result->test_error))
-    printf("  %-12s %.3f %% of %" PRIu64 " rows, mean loss %.6g\n", "test error", 100 * result->test_error,
-           result->test_judged, result->test_loss);
+    printf("  %-12s %.3f %% of %" PRIu64 " rows, mean loss %.6g%s\n", "test error", 100 * result->test_error,
+           result->test_judged, result->test_loss, result->is_guessing ? "; NO BETTER THAN GUESSING" : "");
 }
 
 void pwi_train_multiclass_end_print(const struct pwi_train_multiclass_end *end) {

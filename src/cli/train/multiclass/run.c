@@ -21,8 +21,7 @@ struct multiclass_train {
 static void progress(void *context, const struct pawl_mlr_progress *is) {
   char line[PWI_TRAIN_LINE_MAX];
   pwi_train_multiclass_line(is, line);
-  pwi_train_matrix_unsaved(context, is->unsaved);
-  pwi_train_matrix_epoch(context, is->epoch, is->epochs, line,
+  pwi_train_matrix_epoch(context, is->epoch, is->epochs, line, is->unsaved,
                          pwi_train_matrix_wants_log(context) ? pwi_train_multiclass_json(is) : NULL);
 }
 
@@ -65,10 +64,19 @@ static int judge(struct pwi_train_matrix_run *train) {
   char line[PWI_TRAIN_LINE_MAX];
   pwi_train_matrix_tell_unknown(train, result->test_unknown_labels);
   if (strcmp(result->why, "interrupted") == 0) return pwi_train_matrix_interrupted(train, "the unfinished model");
+  if (result->is_guessing) {
+    snprintf(
+        line, sizeof line,
+        "%.200s is NO BETTER THAN GUESSING on the test rows: it is wrong on %.2f %% of them, and the most frequent "
+        "class on %.2f %%; try more rows, other features, or a higher --l2",
+        train->names.output, 100 * result->test_error, 100 * result->test_guess_error);
+    pwi_train_run_reason(&train->run, line);
+    return PWI_TRAIN_UNCERTAIN;
+  }
   if (result->is_certain) return PWI_EXIT_OK;
   snprintf(line, sizeof line, "%.300s has %s (%s); try %s", train->names.output,
            strcmp(result->why, "diverged") == 0 ? "DIVERGED" : "NOT converged", result->why, result->advice);
-  pwi_train_run_tell(&train->run, line);
+  pwi_train_run_reason(&train->run, line);
   return PWI_TRAIN_UNCERTAIN;
 }
 

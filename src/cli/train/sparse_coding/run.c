@@ -25,8 +25,7 @@ struct sparse_train {
 static void progress(void *context, const struct pawl_sparse_progress *is) {
   char line[PWI_TRAIN_LINE_MAX];
   pwi_train_sparse_line(is, line);
-  pwi_train_matrix_unsaved(context, is->unsaved);
-  pwi_train_matrix_epoch(context, is->epoch, is->epochs, line,
+  pwi_train_matrix_epoch(context, is->epoch, is->epochs, line, is->unsaved,
                          pwi_train_matrix_wants_log(context) ? pwi_train_sparse_json(is) : NULL);
 }
 
@@ -126,7 +125,7 @@ static int judge(struct pwi_train_matrix_run *train) {
   if (result->is_certain) return PWI_EXIT_OK;
   snprintf(line, sizeof line, "%.300s has NOT converged (%s); try %s", train->names.output, result->why,
            result->advice);
-  pwi_train_run_tell(&train->run, line);
+  pwi_train_run_reason(&train->run, line);
   return PWI_TRAIN_UNCERTAIN;
 }
 
