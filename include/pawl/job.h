@@ -26,7 +26,8 @@
  * JOINING IN A ROUND. A job with the option `join_in_round` admits workers during a round, too. A worker that
  * arrives begins at once. Each worker that is at work then gives up some of the pieces that it has not begun
  * in this round, and the newcomer takes these and works on them in the same round. So every piece is worked on
- * once in a round, whoever joins. A replacement is asked for as soon as a worker is lost. A worker tells which pieces it has begun by asking for them:
+ * once in a round, whoever joins. `start` is called for a replacement as soon as a worker is lost. A worker
+ * tells which pieces it has begun by asking for them:
  *
  *   work:        while (!(status = pawl_worker_next(worker, 1, &pieces)) && !pawl_range_is_empty(pieces)) …
  *
@@ -138,7 +139,8 @@ PAWL_API PAWL_MUST_USE pawl_status pawl_job_create(struct pawl_session *session,
  *                    pawl_error_text
  *   PAWL_REFUSED     a worker could not begin, or could not take or drop pieces: pawl_error_text has its
  *                    message. The worker leaves, and the next round goes on without it. If more than `least`
- *                    workers are present, a refusal to begin is only reported to `tell`
+ *                    workers are present, a refusal to begin is only reported to `tell`; so is a refusal of a
+ *                    worker that joins in a round
  *   PAWL_TIMED_OUT   the round continues: call pawl_job_await. Also if the cluster has not declared a lost
  *                    worker dead within `patience_ns` */
 PAWL_API PAWL_MUST_USE pawl_status pawl_job_round(struct pawl_job *job, const void *argument, size_t size,

@@ -241,7 +241,7 @@ static void check_lost(struct pawl_round *round, size_t lost, uint64_t *missing_
 static void test_a_worker_that_comes_in_a_round_works_in_it(void **state) {
   (void)state;
   struct seen seen = {0};
-  static struct walker walkers[3] = {{.paces = true}, {.paces = true}};
+  static struct walker walkers[3] = {{.paces = true}};
   struct pawl_round *round;
   struct pawl_report reports[3];
   struct pawl_job *job = create_open_job("open", true, &seen);
@@ -255,7 +255,7 @@ static void test_a_worker_that_comes_in_a_round_works_in_it(void **state) {
   assert_int_equal(seen.moved, reports[1].pieces);
   assert_true(reports[0].pid == reports[1].pid && reports[0].node.id != reports[1].node.id);
   pawl_round_destroy(round);
-  walkers[0].paces = walkers[1].paces = false;
+  walkers[0].paces = false;
   walk_once(job, 2);
   walkers[0].paces = walkers[1].paces = true; /* the third gets pieces of both */
   walkers[0].dropped = walkers[1].dropped = 0;
