@@ -58,21 +58,8 @@ static int64_t await_all(void) {
   return pwi_sim_now(scene.cluster.sim) - begun;
 }
 
-/* Every member adds 1 to every value, and reads the sum. */
-static void start_tick(void) {
-  struct pwi_where where = {
-      .range = {0, KEYS}, .aggregate = pwi_flow_entry(scene.groups[0])->id.id, .tick = ++scene.tick};
-  scene.under_way = MEMBERS;
-  for (size_t i = 0; i < MEMBERS; i++) {
-    scene.tasks[i] = (struct pwi_task){.finished = finished};
-    assert_int_equal(pwi_client_start(scene.members[i].client, &scene.tasks[i], scene.flows[i], PWI_REQUEST_PUSHPULL,
-                                      &where, scene.in, scene.out[i]),
-                     PAWL_OK);
-  }
-}
-
-static int64_t run_tick(void) {
-  start_tick();
+static int64_t time_tick(void) {
+  start_all();
   int64_t took = await_all();
   for (size_t i = 0; i < MEMBERS; i++) assert_int_equal(scene.out[i][0], scene.tick * MEMBERS);
   return took;
@@ -109,12 +96,12 @@ static void test_pushes_of_urgent_members_are_not_held_behind_a_less_urgent_job(
   (void)state;
   urge(9, 9, 9);
   open_scene(1, true);
-  run_tick(); /* makes links */
-  run_tick();
+  time_tick(); /* makes links */
+  time_tick();
   start_rival(6);
   struct pwi_relay_figures before = figures();
   int64_t took = 0;
-  for (int i = 0; i < 20; i++) took += run_tick();
+  for (int i = 0; i < 20; i++) took += time_tick();
   struct pwi_relay_figures after = figures();
   assert_true(took < 1000 * MS); /* a level that is held waits 2 s for its turn */
   assert_int_equal(after.applied - before.applied, 20);
@@ -131,12 +118,12 @@ static void test_members_that_have_time_are_held_through_a_relay_as_without_one(
   (void)state;
   urge(2, 2, 2);
   open_scene(1, true);
-  run_tick();
-  run_tick();
+  time_tick();
+  time_tick();
   start_rival(4); /* below that of a relay whose members state none */
   assert_int_equal(peer_of(&scene.relay)->priority, 2);
   assert_true(peer_of(&scene.relay)->is_held);
-  assert_true(run_tick() > 1000 * MS); /* until its turn */
+  assert_true(time_tick() > 1000 * MS); /* until its turn */
   stop_rival();
   pwi_cluster_close(&scene.cluster);
 }
@@ -180,10 +167,10 @@ static void test_a_child_that_becomes_urgent_takes_its_requests_along(void **sta
   (void)state;
   urge(2, 2, 2);
   open_scene(1, true);
-  run_tick();
-  run_tick();
+  time_tick();
+  time_tick();
   start_rival(4);
-  start_tick();
+  start_all();
   cluster_run_for(&scene.cluster, 300 * MS);
   assert_int_equal(scene.under_way, MEMBERS);
   struct pwi_relay *relay = scene.relay.relay;
@@ -201,8 +188,8 @@ static void test_the_limits_of_the_members_keys_bound_the_relay(void **state) {
   urge(9, 9, 2);
   highest = 3;
   open_scene(1, true);
-  run_tick();
-  run_tick();
+  time_tick();
+  time_tick();
   assert_int_equal(figures().priority, 3);
   assert_int_equal(peer_of(&scene.relay)->priority, 3);
   assert_int_equal(peer_of(&scene.members[0])->priority, 3);
@@ -221,7 +208,7 @@ static void test_a_relay_tells_the_relay_above_it(void **state) {
   add_relay_of(&lower, "lower", &above);
   cluster_wait_joined(&lower);
   cluster_run_for(&scene.cluster, 500 * MS);
-  for (int i = 0; i < 5; i++) run_tick();
+  for (int i = 0; i < 5; i++) time_tick();
   pwi_relay_figures(lower.relay, &is);
   assert_true(is.applied > 0);
   assert_int_equal(is.priority, 8);
@@ -238,8 +225,8 @@ static void test_a_relay_that_states_a_priority_has_at_least_that(void **state) 
   cluster_client_add(&scene.cluster, &scene.relay);
   cluster_wait_joined(&scene.relay);
   cluster_run_for(&scene.cluster, 500 * MS);
-  run_tick();
-  run_tick();
+  time_tick();
+  time_tick();
   assert_true(figures().applied > 0);
   assert_int_equal(peer_of(&scene.relay)->priority, 4);
   pwi_cluster_close(&scene.cluster);

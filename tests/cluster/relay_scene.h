@@ -108,8 +108,8 @@ static inline void open_scene(uint32_t servers, bool has_relay) {
   cluster_run_for(&scene.cluster, 500 * MS);
 }
 
-/* One tick: every member adds 1 to every value, and reads the sum. */
-static inline void run_tick(void) {
+/* Every member adds 1 to every value, and reads the sum. */
+static inline void start_all(void) {
   struct pwi_where where = {
       .range = {0, KEYS}, .aggregate = pwi_flow_entry(scene.groups[0])->id.id, .tick = ++scene.tick};
   scene.under_way = MEMBERS;
@@ -119,6 +119,10 @@ static inline void run_tick(void) {
                                       &where, scene.in, scene.out[i]),
                      PAWL_OK);
   }
+}
+
+static inline void run_tick(void) {
+  start_all();
   cluster_run_while(&scene.cluster, are_under_way, NULL, 60000 * MS);
   for (size_t i = 0; i < MEMBERS; i++) {
     assert_int_equal(scene.tasks[i].status, PAWL_OK);
