@@ -107,13 +107,13 @@ static pawl_status pull(struct linear_run *run, double *w, double *bias) {
 }
 
 /* Sums over validation rows with the weight c and, of classes, the label 1 or -1. */
-struct sums {
+struct guess_sums {
   double c, cy, cyy; /* of c, c y, c y^2 */
   double loss;       /* the model's, times c */
 };
 
 /* The loss of the best score that is the same for all rows. `more` and `less` are the weights of the classes. */
-static double constant_loss(enum pawl_linear_loss loss, const struct sums *sums) {
+static double constant_loss(enum pawl_linear_loss loss, const struct guess_sums *sums) {
   double more = (sums->c + fabs(sums->cy)) / 2, less = sums->c - more;
   switch (loss) {
   case PAWL_LINEAR_LOGISTIC:
@@ -132,7 +132,7 @@ static double constant_loss(enum pawl_linear_loss loss, const struct sums *sums)
 static void compare(struct linear_run *run, const double *z, double bias) {
   const struct linear_share *share = &run->validation.share;
   bool is_regression = linear_is_regression(run->spec.loss);
-  struct sums sums = {0};
+  struct guess_sums sums = {0};
   double positive = 0, rows = (double)share->rows;
   for (size_t i = 0; i < share->rows; i++) {
     double y = linear_y(&run->spec, &run->order, (double)share->labels[i]);
