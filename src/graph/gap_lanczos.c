@@ -28,7 +28,7 @@
 #define BASIS 64
 #define KEPT 24
 #define STEPS_MAX 3000
-#define NODES_MAX ((size_t)300000000) /* of all steps together: some 20 seconds */
+#define NODES_MAX ((size_t)300000000) /* of all steps together: up to a minute */
 #define TOLERANCE 1e-5                /* error of the gap, relative to it */
 #define VECTOR_ERROR 1e-10            /* residual of the singular vector of s_1 */
 #define NOTHING 1e-13                 /* residuals and vectors below this length are rounding errors */
