@@ -184,6 +184,17 @@ void worker_start(struct scene *scene) {
   worker->is_running = true;
 }
 
+void scene_await_whole(struct scene *scene) {
+  int64_t deadline = pwi_host_after(LIMIT);
+  for (bool is_whole = false; !is_whole; nap()) {
+    char *text;
+    assert_true(pwi_host_now() < deadline);
+    if (pawl_session_status(scene->worker.session, LIMIT, &text)) continue;
+    is_whole = strstr(text, "\"whole\":true") != NULL;
+    pawl_text_free(text);
+  }
+}
+
 void worker_await(struct scene *scene, int64_t more) {
   struct worker *worker = &scene->worker;
   int64_t from = atomic_load(&worker->pushed), deadline = pwi_host_after(LIMIT);

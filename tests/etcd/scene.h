@@ -66,6 +66,9 @@ void worker_check(struct scene *scene);
 /* Until so many more pushes are acknowledged. */
 void worker_await(struct scene *scene, int64_t more);
 
+/* Until no arc is on its way, or about to be. An arc that is being handed over waits for a manager (docs/faults.md). */
+void scene_await_whole(struct scene *scene);
+
 /* Creates a vector, which the manager has to decide: within the limit. */
 void scene_create_vector(struct scene *scene, const char *name);
 

@@ -70,6 +70,7 @@ static void test_a_manager_does_not_lead_another_cluster_than_it_led(void **stat
   scene_start_servers(scene);
   worker_start(scene);
   worker_await(scene, 10);
+  scene_await_whole(scene);
   etcd_delete(scene, PREFIX "/", PREFIX "0");
   struct pawl_vector_options shape;
   struct pawl_vector *vector;
@@ -88,6 +89,7 @@ static void test_nodes_of_another_cluster_are_not_let_in(void **state) {
   scene_start_servers(scene);
   worker_start(scene);
   worker_await(scene, 10);
+  scene_await_whole(scene);
   scene_kill(&scene->managers[0]);
   etcd_delete(scene, PREFIX "/", PREFIX "0");
   scene_start_manager(scene, 0); /* which knows nothing, and finds nothing: a new cluster */
