@@ -26,7 +26,7 @@
  * JOINING IN A ROUND. A job with the option `join_in_round` admits workers during a round, too. A worker that
  * arrives begins at once. Each worker that is at work then gives up some of the pieces that it has not begun
  * in this round, and the newcomer takes these and works on them in the same round. So every piece is worked on
- * once in a round, whoever joins. `start` is called for a replacement as soon as a worker is lost. A worker
+ * once in a round. The job calls `start` for a replacement as soon as it loses a worker. A worker
  * tells which pieces it has begun by asking for them:
  *
  *   work:        while (!(status = pawl_worker_next(worker, 1, &pieces)) && !pawl_range_is_empty(pieces)) …

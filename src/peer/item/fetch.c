@@ -77,19 +77,17 @@ static pawl_status ask_peer(struct pwi_items *engine, struct item_peer *peer, ui
 }
 
 /* All producers of the item that can be asked now; a peer that is attached later is asked then. This member
- * may be one of them: another thread will set the item. If there is none, nobody answers: the last version of a producer
- * may have come, and its loss may have woken all waits, after the caller looked and before this wait began. */
+ * may be one of them: another thread will set the item. The last version of a producer may have come, and its loss may
+ * have woken all waits, after the caller looked and before this wait began: then nobody else would wake it. */
 pawl_status pwi_items_ask(struct pwi_items *engine, const struct pwi_items_wait *wait) {
   pawl_status status = PAWL_OK;
   uint32_t own = pwi_item_runs_rank(&engine->produces, wait->key);
-  bool has_asked = own != ITEM_NO_RANK;
   if (own != ITEM_NO_RANK) pwi_item_serve(engine, own);
   for (struct item_peer *peer = engine->peers; peer && !status; peer = peer->next) {
     uint32_t rank = pwi_item_is_attached(peer) ? pwi_item_runs_rank(&peer->in, wait->key) : ITEM_NO_RANK;
     if (rank != ITEM_NO_RANK) status = ask_peer(engine, peer, rank, wait->need);
-    has_asked |= rank != ITEM_NO_RANK;
   }
-  if (!has_asked && pwi_item_is_whole(engine, wait->key, wait->need)) wait->wake(wait->context);
+  if (pwi_item_is_whole(engine, wait->key, wait->need)) wait->wake(wait->context);
   pwi_item_sweep(engine);
   return status;
 }
