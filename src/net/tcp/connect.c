@@ -145,16 +145,28 @@ void pwi_tcp_check_resolutions(struct tcp_net *net) {
   }
 }
 
+/* True if the socket is connected to itself. The kernel does this if nobody listens at a port of this host, and
+ * it happens to choose this very port for the connection (RFC 9293, 3.5, simultaneous open). It would make a
+ * dead server look alive to who probes it. */
+static bool is_own_peer(const struct tcp_link *link, const struct sockaddr_storage *peer, socklen_t peer_size) {
+  struct sockaddr_storage own = {0};
+  socklen_t size = sizeof own;
+  return getsockname(link->socket, (struct sockaddr *)&own, &size) == 0 && own.ss_family != AF_UNIX &&
+         size == peer_size && memcmp(&own, peer, size) == 0;
+}
+
 void pwi_tcp_continue_connecting(struct tcp_link *link) {
   int error = 0;
   socklen_t size = sizeof error;
   if (getsockopt(link->socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
   if (error == 0) {
-    struct sockaddr_storage peer;
+    struct sockaddr_storage peer = {0};
     size = sizeof peer;
     if (getpeername(link->socket, (struct sockaddr *)&peer, &size) != 0) {
       if (errno == ENOTCONN) return; /* an earlier event; the real one will follow */
       error = errno;
+    } else if (is_own_peer(link, &peer, size)) {
+      error = ECONNREFUSED;
     }
   }
   if (error == 0)
