@@ -153,7 +153,8 @@ pawl_status pwi_cache_read_columns(const struct pwi_cache *cache, size_t block, 
   if (cache->head.blocks > 0) {
     status = fetch(cache, is->at + is->rows_size, is->columns_size, &bytes, fault);
     if (!status) {
-      status = explain(cache, pwi_cache_decode_columns(is, bytes, columns, &why), block, why, fault);
+      status = pwi_cache_decode_columns(is, bytes, columns, &why);
+      status = explain(cache, status, block, why, fault);
       pwi_free(bytes);
     }
   }

@@ -141,7 +141,8 @@ static pawl_status push(struct matrix_scheduler *scheduler, const void *values) 
 static pawl_status replace(struct matrix_scheduler *scheduler, const void *wanted) {
   struct pawl_task *task = NULL;
   const struct pawl_range all = {0, scheduler->spec.shape.rows};
-  pawl_status status = finish(scheduler, pawl_vector_fill(scheduler->vector, all, 0, &task), task, "clear");
+  pawl_status status = pawl_vector_fill(scheduler->vector, all, 0, &task);
+  status = finish(scheduler, status, task, "clear");
   if (!status && wanted) status = push(scheduler, wanted);
   scheduler->factor = 1;
   return status;

@@ -2,6 +2,8 @@
  * fetched, and workers whose numbers are not finite. */
 #include <math.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 
 #include "apps/common/json.h"
 #include "apps/common/memory.h"
@@ -39,6 +41,8 @@ static pawl_status toy_begin(const struct matrix_spec *spec, void **state_out, s
   return PAWL_OK;
 }
 
+static atomic_uint begun_steps; /* of all workers */
+
 static pawl_status toy_step(void *state, struct matrix_share *share, uint64_t step) {
   struct toy *toy = state;
   const uint64_t row = step % ROWS;
@@ -46,6 +50,7 @@ static pawl_status toy_step(void *state, struct matrix_share *share, uint64_t st
   double one = 1, wide[COLUMNS];
   float narrow_one = 1, narrow[COLUMNS];
   size_t begin, end;
+  atomic_fetch_add(&begun_steps, 1);
   matrix_share_part(share, THINGS, &begin, &end);
   for (int j = 0; j < COLUMNS; j++) narrow[j] = (float)(wide[j] = (double)(end - begin) * (double)toy->extra[0]);
   if (toy->bad_step == step + 1 && begin == 0) narrow[0] = (float)(wide[0] = (double)NAN);
@@ -204,6 +209,37 @@ static void test_numbers_that_are_not_finite_end_the_training(void **state) {
   }
 }
 
+/* While a server stands still. */
+static void *look_and_continue(void *context) {
+  const pid_t *server = context;
+  usleep(200 * 1000); /* time for steps that do not wait */
+  const unsigned seen = atomic_load(&begun_steps);
+  assert_int_equal(kill(*server, SIGCONT), 0);
+  return (void *)(uintptr_t)seen;
+}
+
+/* Otherwise the servers would forget the first of them as well. */
+static void test_no_step_begins_before_the_servers_have_forgotten_the_matrix(void **state) {
+  (void)state;
+  if (way == PAWL_MATRIX_FACTORS) return; /* no server has it */
+  struct scene *scene = apps_alloc(sizeof *scene);
+  pid_t server = find_server();
+  pthread_t thread;
+  void *seen;
+  begin_scene(scene, (struct variant){.is_double = true});
+  take_steps(scene, 0, 9);
+  const unsigned before = atomic_load(&begun_steps);
+  scene->scheduler.must_clear = true;
+  assert_int_equal(kill(server, SIGSTOP), 0);
+  assert_int_equal(pthread_create(&thread, NULL, look_and_continue, &server), 0);
+  take_steps(scene, 0, 7);
+  pthread_join(thread, &seen);
+  assert_int_equal((uintptr_t)seen, before);
+  check_matrix(scene, true, 7, 0);
+  end_scene(scene);
+  apps_free(scene);
+}
+
 static int close_all(void **state) { return close_cluster(state); }
 
 static int open_way(void **state) {
@@ -217,6 +253,7 @@ int main(void) {
       cmocka_unit_test(test_the_matrix_has_the_pairs_of_all_workers),
       cmocka_unit_test(test_staleness_loses_no_pair),
       cmocka_unit_test(test_numbers_that_are_not_finite_end_the_training),
+      cmocka_unit_test(test_no_step_begins_before_the_servers_have_forgotten_the_matrix),
   };
   way = PAWL_MATRIX_FACTORS;
   int failed = cmocka_run_group_tests_name("apps.common.shared_matrix.share, by factors", tests, open_way, close_all);
