@@ -155,8 +155,8 @@ static void take_joined(struct pwi_server *server, const struct pwi_joined *join
       pwi_log(server->config.log, is_standby ? PAWL_LOG_DEBUG : PAWL_LOG_ERROR, "server.refused", "why=%s",
               pawl_status_name(joined->status));
     server->trouble = joined->status;
-    if (joined->status == PAWL_NODE_RETIRED && server->numbers.view == 0) server->node = server->secret = 0;
-    /* LEFT was lost. */
+    /* It will join as a new node, whose first view has it drop what it has; or LEFT was lost. */
+    if (joined->status == PAWL_NODE_RETIRED) server->node = server->secret = 0;
     if (joined->status == PAWL_NODE_RETIRED && server->is_leaving) server->has_left = true;
     pwi_net_close(server->config.net, server->manager->link, PAWL_OK);
     return;

@@ -536,6 +536,66 @@ static void test_what_a_server_had_alone_is_lost_when_it_is_given_up_and_nothing
   }
 }
 
+static bool are_not_three(void *context) {
+  struct pwi_manager_figures figures;
+  (void)context;
+  pwi_manager_figures(cluster.manager, &figures);
+  return !figures.whole || figures.processes_up < 3;
+}
+
+static void isolate(struct pwi_sim_node node, void (*how)(struct pwi_sim *, struct pwi_sim_node, struct pwi_sim_node)) {
+  how(cluster.sim, node, PWI_SIM_ALL);
+  how(cluster.sim, PWI_SIM_ALL, node);
+}
+
+static void assert_holds_its_arcs_only(const struct pwi_cluster_server *server) {
+  const struct pwi_view *view = pwi_server_view(server->server);
+  struct pwi_node node = {node_of(server)};
+  for (size_t i = 0; i < view->arc_count; i++)
+    if (pwi_arc_find(&view->arcs[i], node) == PWI_CHAIN_MAX)
+      assert_false(pwi_shard_holds(pwi_server_shard(server->server), pwi_view_arc_range(view, i)));
+}
+
+/* A server is cut off for so long that the operator gives it up, with or without its data, or that the manager forgets
+ * it after an hour. It comes back by itself, has nothing of what it had, and is given arcs like any new server. */
+static void test_a_server_that_was_forgotten_comes_back_as_a_new_one(void **state) {
+  (void)state;
+  for (uint32_t how = 0; how < 3; how++) {
+    struct pwi_cluster_config config = {.seed = 41 + how, .processes = 3, .shards = 1, .replicas = how != 1};
+    struct pwi_cluster_client old, new;
+    static int64_t ones[1000], before[1000], after[1000];
+    struct pwi_where all = {.range = {0, 1000}};
+    size_t lost = 0;
+    for (size_t i = 0; i < 1000; i++) ones[i] = 1;
+    cluster_open(&cluster, &config);
+    struct pwi_cluster_server *server = &cluster.servers[0];
+    add_client(&old, "old", "job", false, false);
+    struct pwi_flow *flow = cluster_vector(&old, "job/w", &counts);
+    assert_int_equal(cluster_call(&old, flow, PWI_REQUEST_PUSH, &all, ones, NULL, NULL), PAWL_OK);
+    cluster_run_while(&cluster, are_not_three, NULL, 30 * PWI_SIM_SECOND);
+    uint64_t id = node_of(server);
+    isolate(server->node, pwi_sim_cut);
+    cluster_run_for(&cluster, how < 2 ? 3 * PWI_SIM_SECOND : 3700 * PWI_SIM_SECOND);
+    if (how < 2) assert_int_equal(give_up(&old, id), PAWL_OK);
+    add_client(&new, "new", "job", false, false);
+    sync_catalogue(&new);
+    flow = cluster_open_vector(&new, "job/w", 0);
+    assert_int_equal(cluster_call(&new, flow, PWI_REQUEST_PUSH, &all, ones, NULL, NULL), PAWL_OK);
+    assert_int_equal(cluster_call(&new, flow, PWI_REQUEST_PULL, &all, NULL, before, NULL), PAWL_OK);
+    for (size_t i = 0; i < 1000; i++) lost += before[i] == 1;
+    assert_true(how == 1 ? lost > 200 && lost < 500 : lost == 0);
+    isolate(server->node, pwi_sim_mend);
+    cluster_run_while(&cluster, are_not_three, NULL, 60 * PWI_SIM_SECOND);
+    assert_true(node_of(server) != id && node_of(server) != 0);
+    cluster_run_while(&cluster, has_no_arcs, server, 30 * PWI_SIM_SECOND);
+    assert_holds_its_arcs_only(server);
+    if (how != 1) pwi_cluster_kill(&cluster, 1); /* what the newcomer has is right */
+    assert_int_equal(cluster_call(&new, flow, PWI_REQUEST_PULL, &all, NULL, after, NULL), PAWL_OK);
+    assert_memory_equal(before, after, sizeof before);
+    pwi_cluster_close(&cluster);
+  }
+}
+
 static void nobody_cares(struct pwi_task *task) { (void)task; }
 
 /* A push that is interrupted by the death of its client is applied to all its keys on an arc or to none. */
@@ -598,6 +658,7 @@ int main(void) {
       cmocka_unit_test(test_a_client_that_vanishes_in_the_middle_leaves_each_arc_whole),
       cmocka_unit_test(test_a_server_joins_and_another_leaves_and_every_value_stays),
       cmocka_unit_test(test_what_a_server_had_alone_is_lost_when_it_is_given_up_and_nothing_else),
+      cmocka_unit_test(test_a_server_that_was_forgotten_comes_back_as_a_new_one),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
