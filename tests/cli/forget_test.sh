@@ -12,9 +12,11 @@ is_ready() { "$pawl" status --timeout 1 | grep -q ': ready'; }
 start manager "$pawl" manager --listen 127.0.0.1:0 --first-servers 3 --replicas 0
 PAWL_ADDRESS=$(address_of manager)
 export PAWL_ADDRESS
-for name in first second third; do
-  start "$name" "$pawl" server --join "$PAWL_ADDRESS"
-done
+start first "$pawl" server --join "$PAWL_ADDRESS"
+first=$started
+start second "$pawl" server --join "$PAWL_ADDRESS"
+second=$started
+start third "$pawl" server --join "$PAWL_ADDRESS"
 third=$started
 dead=$(address_of third)
 eventually is_ready || fail 'the cluster is not ready'
@@ -61,3 +63,45 @@ expect 0 "$pawl" get a/w 0:1000 --limit 0
 [ "$(grep -c ' 1$' out)" -eq "$lost" ] || fail 'what was lost does not begin anew'
 expect 0 "$pawl" status --json
 said '"lost":'
+
+# --- most servers are silent: the manager suspects its own network, and an operator who knows better need not wait ---
+# After two minutes it would take them for dead.
+
+start fourth "$pawl" server --join "$PAWL_ADDRESS"
+are_three() { "$pawl" status --timeout 1 --json | grep -q '"whole":true.*"processes_up":3,'; }
+eventually are_three || fail "the fourth server has no part: $("$pawl" status)"
+expect 0 "$pawl" get a/w 0:1000 --limit 0
+sort out >before
+kill -STOP "$first" "$second"
+names_both() { "$pawl" status --timeout 1 | grep -q 'arcs wait for .*: node [0-9]*, [0-9]*$'; }
+within 40 names_both || fail "the silent servers are not named: $("$pawl" status)"
+expect 1 "$pawl" server forget "$(address_of fourth)" --lose-data
+complained 'is not down'
+expect 1 "$pawl" server forget "$(address_of first)"
+complained 'LOST'
+eventually "$pawl" server forget "$(address_of first)" --lose-data || fail 'the silent server is not given up'
+kill -CONT "$second"
+eventually is_ready || fail "the cluster is not ready: $("$pawl" status)"
+expect 0 "$pawl" get a/w 0:1000 --limit 0
+sort out | join before - >both
+[ "$(wc -l <both)" -eq 1000 ] || fail "not all keys are there: $(cat out)"
+[ "$(awk '$3 == 0' both | wc -l)" -gt 100 ] || fail 'nothing is lost with the first server'
+[ "$(awk '$3 == $2' both | wc -l)" -gt 300 ] || fail 'more is lost than the first server had'
+[ "$(awk '$3 != $2 && $3 != 0' both | wc -l)" -eq 0 ] || fail "other values: $(cat both)"
+kill -CONT "$first" # it is told, and comes back with nothing
+eventually are_three || fail "the first server has no part again: $("$pawl" status)"
+
+# --- a server that cannot hand its keys over in time is lost like one that was killed ---
+
+start alone "$pawl" manager --listen 127.0.0.1:0 --replicas 0
+PAWL_ADDRESS=$(address_of alone)
+start short "$pawl" server --join "$PAWL_ADDRESS" --drain-timeout 0.2
+eventually is_ready || fail 'the cluster of one server is not ready'
+kill -TERM "$started"
+code=0
+wait "$started" || code=$?
+[ "$code" -eq 1 ] || fail "the server ends with $code"
+grep -q 'for at most 0.2 s' short.log || fail "it has another limit: $(cat short.log)"
+grep -q 'before all keys were handed over' short.log || fail "it does not say what is lost: $(cat short.log)"
+waits_all() { "$pawl" status --timeout 1 --json | grep -q '"processes_up":0,' && "$pawl" status --timeout 1 | grep -q 'arcs wait for .*: node 1$'; }
+eventually waits_all || fail "nobody waits for it: $("$pawl" status)"

@@ -29,7 +29,7 @@ static int check(const struct forget *forget, const struct pwi_server_seen *seen
   if (!seen->process)
     return pwi_cli_failure(command, "server %s not found; list servers by node and address with 'pawl status'",
                            forget->wanted);
-  if (seen->down < seen->shards)
+  if (seen->away < seen->shards)
     return pwi_cli_failure(command, "the server at %s is not down; remove it with 'pawl server drain'", seen->address);
   if (seen->alone > 0 && seen->others == 0)
     return pwi_cli_failure(command,
@@ -54,8 +54,9 @@ static int order(const struct forget *forget, struct pawl_session *session, cons
   if (status == PAWL_OK || status == PAWL_NODE_GONE) return PWI_EXIT_OK;
   const char *hint = status == PAWL_FORBIDDEN      ? "; use a key without limits"
                      : status == PAWL_CLUSTER_LOST ? "; permit it with --lose-data"
-                     : status == PAWL_EXISTS       ? ": the server has come back"
-                                                   : "";
+                     : status == PAWL_EXISTS    ? ": it is back, or other servers reach it, or it was lost a moment ago"
+                     : status == PAWL_NOT_FOUND ? ": no other server is up to take its keys over"
+                                                : "";
   return pwi_cli_failure(forget->command, "the manager refused to forget the server: %s%s", pawl_status_text(status),
                          hint);
 }

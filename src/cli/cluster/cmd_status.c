@@ -72,20 +72,43 @@ static const char *bytes_text(double value, char text[CELL]) {
 
 static size_t count_of(const json_t *root, const char *name) { return json_array_size(json_object_get(root, name)); }
 
-/* Prints the nodes that are down and have the only full copy of some arc, as "4, 7". */
+static json_t *find_node(const json_t *root, long long id) {
+  size_t i;
+  json_t *node;
+  json_array_foreach(json_object_get(root, "nodes"), i, node) if (whole_of(node, "node") == id) return node;
+  return NULL;
+}
+
+/* A server that is silent while most of them are is not marked down for a while. */
+static bool is_away(const json_t *node) {
+  return strcmp(text_of(node, "state"), "down") == 0 || !json_is_true(json_object_get(node, "linked"));
+}
+
+/* Marks the full members of the arc if all of them are away. */
+static void mark_awaited(const json_t *root, const json_t *arc) {
+  const json_t *chain = json_object_get(arc, "chain");
+  for (int pass = 0; pass < 2; pass++) {
+    size_t i;
+    json_t *member;
+    json_array_foreach(chain, i, member) {
+      json_t *node = find_node(root, whole_of(member, "node"));
+      if (json_is_true(json_object_get(member, "filling"))) continue;
+      if (pass == 0 && !is_away(node)) return;
+      if (pass == 1) json_object_set_new(node, "awaited", json_true());
+    }
+  }
+}
+
+/* Prints the nodes that have the only full copies of some arc, as "4, 7". */
 static void print_awaited(const json_t *root) {
   const char *separator = "";
-  size_t i, j;
+  size_t i;
   json_t *node, *arc;
+  json_array_foreach(json_object_get(root, "arcs"), i, arc) mark_awaited(root, arc);
   json_array_foreach(json_object_get(root, "nodes"), i, node) {
-    bool awaited = false;
-    if (strcmp(text_of(node, "state"), "down") != 0) continue;
-    json_array_foreach(json_object_get(root, "arcs"), j, arc) {
-      const json_t *head = json_array_get(json_object_get(arc, "chain"), 0);
-      awaited |= whole_of(head, "node") == whole_of(node, "node");
-    }
-    if (awaited) printf("%s%lld", separator, whole_of(node, "node"));
-    if (awaited) separator = ", ";
+    if (!json_is_true(json_object_get(node, "awaited"))) continue;
+    printf("%s%lld", separator, whole_of(node, "node"));
+    separator = ", ";
   }
 }
 

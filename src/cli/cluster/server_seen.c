@@ -48,7 +48,7 @@ static bool is_ours(const json_t *root, const struct pwi_server_seen *seen, long
 static void count_shards(const json_t *root, struct pwi_server_seen *seen) {
   size_t i;
   json_t *node;
-  seen->shards = seen->down = seen->draining = seen->others = 0;
+  seen->shards = seen->down = seen->away = seen->draining = seen->others = 0;
   json_array_foreach(json_object_get(root, "nodes"), i, node) {
     const char *state = text_of(node, "state");
     if (whole_of(node, "process") != seen->process) {
@@ -56,7 +56,9 @@ static void count_shards(const json_t *root, struct pwi_server_seen *seen) {
       continue;
     }
     seen->shards++;
-    seen->down += strcmp(state, "down") == 0;
+    bool is_down = strcmp(state, "down") == 0;
+    seen->down += is_down;
+    seen->away += is_down || !json_is_true(json_object_get(node, "linked"));
     seen->draining += strcmp(state, "draining") == 0;
   }
 }

@@ -13,6 +13,7 @@ struct pawl_session;
 struct pwi_server_seen {
   long long process, node; /* of the shard that was named; 0: not found */
   size_t shards, down, draining;
+  size_t away;      /* number of its shards that are down or have no link to the manager */
   size_t arcs;      /* number of arcs whose chain it is in */
   size_t alone;     /* number of these arcs of which no other server has a full copy */
   double alone_sum; /* share of the ring of these arcs, from 0 to 1 */
