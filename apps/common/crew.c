@@ -70,7 +70,7 @@ void apps_crew_watch(struct apps_crew *crew, void (*look)(void *context), void *
 /* Begins and ends with the lock. */
 static void wait_and_look(struct apps_crew *crew) {
   struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until);
+  clock_gettime(CLOCK_MONOTONIC, &until); /* the clock of `ends` */
   until.tv_nsec += LOOK_NS;
   until.tv_sec += until.tv_nsec / 1000000000;
   until.tv_nsec %= 1000000000;
@@ -104,10 +104,14 @@ void apps_crew_run(struct apps_crew *crew, size_t pieces, void (*work)(void *con
 pawl_status apps_crew_create(uint32_t threads, struct apps_crew **crew_out) {
   uint32_t others = threads > 1 ? threads - 1 : 0;
   struct apps_crew *crew = apps_alloc_zero(1, sizeof *crew + others * sizeof crew->hands[0]);
+  pthread_condattr_t monotonic;
   if (!crew) return PAWL_NO_MEMORY;
   pthread_mutex_init(&crew->lock, NULL);
   pthread_cond_init(&crew->begins, NULL);
-  pthread_cond_init(&crew->ends, NULL);
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&crew->ends, &monotonic);
+  pthread_condattr_destroy(&monotonic);
   for (uint32_t i = 0; i < others; i++) {
     struct crew_hand *hand = &crew->hands[i];
     *hand = (struct crew_hand){.crew = crew, .number = i + 1};

@@ -74,7 +74,7 @@ static void watch_them(struct campaigns *all) {
   pthread_mutex_lock(&all->lock);
   while (all->running > 0) {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until); /* the clock of `changed` */
     until.tv_nsec += PROGRESS_NS;
     if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
     pthread_cond_timedwait(&all->changed, &all->lock, &until);
@@ -101,6 +101,7 @@ static unsigned start_threads(struct campaigns *all, pthread_t *threads, unsigne
 
 pawl_status pwi_campaigns_run(const struct pwi_campaigns_config *config, struct pwi_campaigns_result *result_out) {
   pthread_t threads[THREADS_MAX];
+  pthread_condattr_t monotonic;
   unsigned wanted = config->jobs ? config->jobs : 1;
   if (config->last < config->first) return PAWL_INVALID;
   if (wanted > THREADS_MAX) wanted = THREADS_MAX;
@@ -108,7 +109,10 @@ pawl_status pwi_campaigns_run(const struct pwi_campaigns_config *config, struct 
   struct campaigns all = {.config = config, .result = result_out, .next = config->first};
   all.failures_max = config->failures_max ? config->failures_max : PWI_CAMPAIGNS_FAILURES;
   pthread_mutex_init(&all.lock, NULL);
-  pthread_cond_init(&all.changed, NULL);
+  pthread_condattr_init(&monotonic);
+  pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+  pthread_cond_init(&all.changed, &monotonic);
+  pthread_condattr_destroy(&monotonic);
   double begin = wall_seconds();
   unsigned count = start_threads(&all, threads, wanted);
   watch_them(&all);
