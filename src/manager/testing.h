@@ -51,6 +51,7 @@ struct actor {
   struct pwi_joined joined;
   unsigned joins, lefts, news, downs;
   unsigned warnings; /* that the manager has answered */
+  unsigned probes;   /* that it was asked for */
   unsigned wholes;   /* whole memberships received, not counting changes */
   pawl_status why_down;
 
@@ -250,6 +251,7 @@ static void hear_move(struct actor *actor, const void *payload, size_t size) {
 /* An actor that keeps away answers no probe. */
 static void hear_probe(struct actor *actor, const void *payload, size_t size) {
   struct pwi_probe probe;
+  actor->probes++;
   if (pwi_probe_decode(payload, size, &probe)) broken(actor, "cannot decode a PROBE");
   const struct pwi_view_node *node = actor->view ? pwi_view_find(actor->view, (struct pwi_node){probe.node}) : NULL;
   for (size_t i = 0; i < actor->world->count; i++) {

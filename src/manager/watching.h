@@ -178,11 +178,12 @@ __attribute__((unused)) static void kill_for_good(struct actor *actor) {
   pwi_sim_kill(actor->world->sim, actor->node);
 }
 
-/* A watched manager, and servers with chains. */
-__attribute__((unused)) static void open_chains(struct world *world, uint64_t seed, uint32_t replicas,
-                                                uint32_t servers) {
+/* A watched manager, and servers with chains; `points` is the number of arcs of each, 0: chosen by the manager. */
+__attribute__((unused)) static void open_chains_of(struct world *world, uint64_t seed, uint32_t replicas,
+                                                   uint32_t servers, uint32_t points) {
   world_init(world, seed, servers);
   world->config.replicas = replicas;
+  world->config.points = points;
   world->someone_returned = true;
   watch(world);
   OK(pwi_sim_start(world->sim, world->manager_node));
@@ -193,6 +194,11 @@ __attribute__((unused)) static void open_chains(struct world *world, uint64_t se
   }
   run_until(&world->actors[servers - 1], has_arcs);
   run_for(world, PWI_SIM_SECOND / 10);
+}
+
+__attribute__((unused)) static void open_chains(struct world *world, uint64_t seed, uint32_t replicas,
+                                                uint32_t servers) {
+  open_chains_of(world, seed, replicas, servers, 0);
 }
 
 __attribute__((unused)) static struct actor *add_operator(struct world *world) {

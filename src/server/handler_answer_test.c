@@ -16,13 +16,30 @@ static const struct pwi_entry vector = {.id = {1},
                                                .placement = PAWL_PLACE_ORDERED,
                                                .layout = PAWL_LAYOUT_SPARSE}};
 
+/* Rows of 4 KiB. */
+static const struct pwi_entry wide = {.id = {2},
+                                      .kind = PWI_ENTRY_VECTOR,
+                                      .name = "a/wide",
+                                      .is = {.type = PAWL_F32,
+                                             .width = 1024,
+                                             .size = PAWL_KEY_END,
+                                             .placement = PAWL_PLACE_ORDERED,
+                                             .layout = PAWL_LAYOUT_SPARSE}};
+
+static size_t starved; /* how often the head was told to give up its place */
+
+static void note_starving(void *context, struct pwi_chain *chain) {
+  (void)context, (void)chain;
+  starved++;
+}
+
 /* A head with one follower, and two clients. */
 struct scene {
   struct stub_net net;
   struct member member;
   struct pwi_catalogue catalogue;
   struct pwi_membership membership;
-  struct pwi_shard *shard; /* with one vector */
+  struct pwi_shard *shard; /* with two vectors */
   struct pwi_handler_numbers numbers;
   struct pwi_handler *handler;
   struct pwi_handler_link *links[2];
@@ -34,11 +51,15 @@ static void start_scene(struct scene *s) {
   stub_start(&s->net, NULL, NULL);
   start_member(&s->member, 1);
   s->member.chains.answer = pwi_handler_answer_deferred;
+  s->member.chains.starve = note_starving;
+  starved = 0;
   assert_int_equal(pwi_chains_hold(&s->member.chains, RING, NULL), PAWL_OK);
   see_view(&s->member, &arc, 1);
   assert_int_equal(pwi_catalogue_add(&s->catalogue, &vector), PAWL_OK);
+  assert_int_equal(pwi_catalogue_add(&s->catalogue, &wide), PAWL_OK);
   assert_int_equal(pwi_shard_create(&(struct pwi_shard_config){.memory_max = UINT64_MAX}, &s->shard), PAWL_OK);
   assert_int_equal(pwi_shard_open(s->shard, &vector), PAWL_OK);
+  assert_int_equal(pwi_shard_open(s->shard, &wide), PAWL_OK);
   s->numbers = (struct pwi_handler_numbers){.catalogue = &s->catalogue, .membership = &s->membership};
   struct pwi_handler_config config = {
       .net = &s->net.net, .numbers = &s->numbers, .chains = &s->member.chains, .shard = s->shard};
@@ -171,14 +192,14 @@ static void test_the_memory_of_replies_is_used_again(void **state) {
   stop_scene(&s);
 }
 
-/* A client asks for the values of many keys, and there is no memory for its message. */
-static void pull_without_memory(struct scene *s) {
+/* A client asks for the values of 4096 keys, and there is no memory for its message. */
+static void pull_without_memory(struct scene *s, const struct pwi_entry *entry) {
   static uint8_t body[64 << 10];
   struct pwi_message_builder builder;
   struct pwi_message_head head = {.kind = PWI_SAY_REQUEST, .sender = 7, .catalogue = (uint32_t)s->catalogue.number};
   struct pwi_terms pull = {.kind = PWI_REQUEST_PULL,
                            .keys = PWI_KEYS_LIST,
-                           .vector = vector.id,
+                           .vector = entry->id,
                            .number = 11,
                            .rows = 4096,
                            .claim = pawl_range_of(0, 4096),
@@ -213,14 +234,31 @@ static void test_a_server_without_memory_that_is_not_the_head_says_so(void **sta
   enum pwi_code code;
   struct pwi_arc arc = arc_of(0, 2, "23");
   start_scene(&s);
-  pull_without_memory(&s); /* the head: the following member takes its place */
+  pull_without_memory(&s, &vector); /* the head: the following member takes its place */
   assert_int_equal(head_of(&s, 0, &code).tick, 11);
   assert_int_equal(code, PWI_CODE_NOT_HERE);
   see_view(&s.member, &arc, 1);
-  pull_without_memory(&s);
+  pull_without_memory(&s, &vector);
   assert_int_equal(s.net.sent_count, 2);
   assert_int_equal(head_of(&s, 1, &code).tick, 11);
   assert_int_equal(code, PWI_CODE_NOT_HERE);
+  stop_scene(&s);
+}
+
+/* The answer to the second request would have 16 MiB. If it deposed the head, any client could do so. */
+static void test_only_a_modest_request_deposes_a_head_without_memory(void **state) {
+  (void)state;
+  struct scene s;
+  enum pwi_code code;
+  start_scene(&s);
+  pull_without_memory(&s, &vector);
+  assert_int_equal(starved, 1);
+  assert_int_equal(head_of(&s, 0, &code).tick, 11);
+  assert_int_equal(code, PWI_CODE_NOT_HERE);
+  pull_without_memory(&s, &wide);
+  assert_int_equal(starved, 1);
+  assert_int_equal(head_of(&s, 1, &code).tick, 11);
+  assert_int_equal(code, PWI_CODE_FAILED);
   stop_scene(&s);
 }
 
@@ -232,6 +270,7 @@ int main(void) {
       cmocka_unit_test(test_replies_of_a_lost_link_are_forgotten),
       cmocka_unit_test(test_the_memory_of_replies_is_used_again),
       cmocka_unit_test(test_a_server_without_memory_that_is_not_the_head_says_so),
+      cmocka_unit_test(test_only_a_modest_request_deposes_a_head_without_memory),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

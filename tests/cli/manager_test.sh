@@ -107,6 +107,8 @@ wait "$second" || code=$?
 grep -q 'drained by an operator' second.log || fail 'it does not say why it ends'
 expect 0 "$pawl" get a/w 1,500,999
 printf '1 2\n500 2\n999 3\n' | cmp -s - out || fail "other values: $(cat out)"
+expect 0 "$pawl" status
+said 'arcs are under-replicated: 2 copies wanted; only 1 server processes are up'
 expect 1 "$pawl" server drain 1
 complained 'the only one that is up'
 is_gone "$first" && fail 'the first server is gone'

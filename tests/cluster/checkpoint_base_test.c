@@ -135,7 +135,9 @@ static void test_a_checkpoint_ends_soon_if_keys_wait_for_a_server_that_is_down(v
   cluster_start_late(&scene.cluster, 0);
   cluster_run_for(&scene.cluster, 4 * PWI_SIM_SECOND);
   assert_int_equal(saving_ask(&scene, "in_vain", false, 0), PAWL_OK);
+  int64_t began = pwi_sim_now(scene.cluster.sim);
   cluster_run_while(&scene.cluster, saving_is_going, &scene, 15 * PWI_SIM_SECOND);
+  assert_in_range(pwi_sim_now(scene.cluster.sim) - began, 9 * PWI_SIM_SECOND, 11 * PWI_SIM_SECOND);
   assert_true(saving_status_says(
       &scene, "keys have no server that could save them: the only copy of some keys is on servers that are"));
   assert_int_equal(give_up(dead), PAWL_OK);

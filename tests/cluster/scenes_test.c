@@ -348,9 +348,12 @@ static void test_a_link_that_brings_no_answers_is_made_anew(void **state) {
   struct pwi_flow *flow = cluster_vector(&client, "a/w", &counts);
   assert_int_equal(push(&client, flow, 1), PAWL_OK);
   for (int i = 0; i < 3; i++) {
+    int64_t began = pwi_sim_now(cluster.sim);
     for (size_t j = 0; j < 2; j++) pwi_sim_swallow(cluster.sim, client.node, cluster.servers[j].node);
     assert_int_equal(push(&client, flow, 1), PAWL_OK);
+    assert_in_range(pwi_sim_now(cluster.sim) - began, 3 * PWI_SIM_SECOND, 6 * PWI_SIM_SECOND + 100 * MS);
     assert_int_equal(pull(&client, flow), 2 + i);
+    cluster_run_for(&cluster, 10 * PWI_SIM_SECOND); /* the client would be more patient next time */
   }
   pwi_cluster_close(&cluster);
 }

@@ -191,6 +191,26 @@ static void test_a_push_whose_answer_was_lost_counts_once(void **state) {
   }
 }
 
+/* For an hour the servers remember that the push was applied. Later nobody knows, so it may not be sent again. */
+static void test_a_push_whose_outcome_is_forgotten_is_not_sent_again(void **state) {
+  (void)state;
+  for (int is_late = 0; is_late < 2; is_late++) {
+    open_settled(1);
+    lose_an_answer();
+    cluster_run_for(&scene.cluster, 3590000 * MS);
+    check_kept(sender());
+    if (is_late) cluster_run_for(&scene.cluster, 20000 * MS);
+    if (is_late) check_forgotten(sender());
+    cut(true, true, pwi_sim_mend);
+    cluster_run_while(&scene.cluster, is_under_way, NULL, 20000 * MS);
+    assert_int_equal(scene.task.status, is_late ? PAWL_OUTCOME_UNKNOWN : PAWL_OK);
+    assert_int_equal(value(), 2);
+    push_to_its_end(); /* and later pushes do not suffer */
+    assert_int_equal(value(), 3);
+    close_scene();
+  }
+}
+
 /* Cuts, or restores, all links between servers and the manager. */
 static void cut_manager(void (*how)(struct pwi_sim *, struct pwi_sim_node, struct pwi_sim_node)) {
   struct pwi_cluster *cluster = &scene.cluster;
@@ -255,6 +275,7 @@ int main(void) {
       cmocka_unit_test(test_one_that_was_killed_right_after_a_push_is_kept),
       cmocka_unit_test(test_one_that_had_been_idle_is_forgotten),
       cmocka_unit_test(test_a_push_whose_answer_was_lost_counts_once),
+      cmocka_unit_test(test_a_push_whose_outcome_is_forgotten_is_not_sent_again),
       cmocka_unit_test(test_nothing_is_forgotten_while_servers_are_not_connected),
       cmocka_unit_test(test_a_client_that_waits_for_an_answer_is_not_idle),
       cmocka_unit_test(test_a_push_that_never_arrived_is_sent_again),

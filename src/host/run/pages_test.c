@@ -40,6 +40,8 @@ static void test_a_manager_shows_its_figures(void **state) {
                                                   .replicas = 2,
                                                   .under_replicated = 6,
                                                   .filling = 4,
+                                                  .waiting = 3,
+                                                  .stopped = PAWL_NO_SPACE,
                                                   .ready = true},
                                       .counts = {.links_up = 9},
                                       .at_ns = NOW};
@@ -53,7 +55,9 @@ static void test_a_manager_shows_its_figures(void **state) {
   assert_line(&text, "pawl_replicas 2");
   assert_line(&text, "pawl_arcs_under_replicated 6");
   assert_line(&text, "pawl_arcs_filling 4");
-  assert_line(&text, "pawl_arcs_waiting 0");
+  assert_line(&text, "pawl_arcs_waiting 3");
+  assert_line(&text, "pawl_ready 1");
+  assert_line(&text, "pawl_stopped 1");
   assert_line(&text, "pawl_whole 0");
   assert_line(&text, "pawl_net_links_total 9");
   pwi_text_fini(&text);
@@ -127,6 +131,7 @@ static void test_a_server_shows_every_shard_and_vector(void **state) {
   second.state.node = 8;
   second.report.memory_max = 4096;
   second.report.gaps = 6;
+  second.report.refused = 5;
   second.vectors = &vector;
   second.count = 1;
   const struct pwi_run_shard_page *const shards[] = {&first, &second};
@@ -137,6 +142,7 @@ static void test_a_server_shows_every_shard_and_vector(void **state) {
   assert_line(&text, "pawl_shard_node{shard=\"0\"} 3");
   assert_line(&text, "pawl_shard_node{shard=\"1\"} 8");
   assert_line(&text, "pawl_shard_gaps_total{shard=\"1\"} 6");
+  assert_line(&text, "pawl_shard_refused_total{shard=\"1\"} 5");
   assert_line(&text, "pawl_shard_joined{shard=\"0\"} 1");
   assert_line(&text, "pawl_shard_bytes_max{shard=\"1\"} 4096");
   assert_null(strstr(pwi_text_view(&text), "pawl_shard_bytes_max{shard=\"0\"}")); /* it has no limit */
