@@ -13,6 +13,8 @@ Pages are README.md, CONTRIBUTING.md, docs/*.md, and the README.md of each folde
   - The README.md of a folder names every .c and .h in it, tests apart; `file.h` stands for file.c as well.
   - `folder/file.c:function` is a function that is defined in that file. architecture.md follows a push and a training
     round by such names.
+  - docs/faults.md: below "Which test shows it", `folder.name` is a test, and `words_with_underscores` in the parentheses
+    behind it are functions of that test; above, `word.word` is an event that a source logs.
 
 Prints one line for each mistake and exits 1 if there is any.
 """
@@ -25,6 +27,9 @@ from pathlib import Path
 LINK = re.compile(r'\]\(([^()\s]+)(?:\s+"[^"]*")?\)')  # its text may have begun in the line before
 CODE = re.compile(r'`([^`\s]+)`')
 SOURCE = re.compile(r'^([\w./-]+\.(?:c|h|md|py|sh))(?::(\w+))?$')
+TEST = re.compile(r'`([a-z0-9_]+(?:\.[a-z0-9_]+)+)`(?: \(([^()]*)\))?')
+FUNCTION = re.compile(r'`([a-z0-9]+(?:_[a-z0-9]+)+)`')
+EVENT = re.compile(r'`([a-z]+\.[a-z_]+)[ `]')
 WALK_MIN = 30  # names of functions in docs/architecture.md: fewer mean that they are no longer written so
 
 
@@ -116,6 +121,33 @@ def check_listing(root, page):
     return [f'{page.relative_to(root)}: does not name {name}' for name in found if Path(name).stem not in stems]
 
 
+def find_test(root, name):
+    stem = name.replace('.', '/')
+    places = [root / top / (stem + end) for top in ('src', 'tests', 'apps') for end in ('_test.c', '_test.sh', '_test.py')]
+    return next((place for place in places if place.is_file()), None)
+
+
+def check_faults(root):
+    """The tests and events that the promises about faults name."""
+    page = root / 'docs/faults.md'
+    if not page.is_file():
+        return []
+    promises, _, tests = page.read_text(encoding='utf-8').partition('## Which test shows it')
+    mistakes = [] if TEST.search(tests) else ['docs/faults.md: no test is named']
+    for name, inside in TEST.findall(tests):
+        path = find_test(root, name)
+        if not path:
+            mistakes.append(f'docs/faults.md: {name}: no such test')
+            continue
+        text = path.read_text(encoding='utf-8')
+        mistakes += [f'docs/faults.md: {name}: no test {function}' for function in FUNCTION.findall(inside)
+                     if f'test_{function}(' not in text]
+    sources = ''.join(path.read_text(encoding='utf-8') for path in sorted((root / 'src').rglob('*.c')))
+    mistakes += [f'docs/faults.md: {event}: no such event' for event in EVENT.findall(promises)
+                 if f'"{event}"' not in sources and not find_test(root, event)]
+    return mistakes
+
+
 def check(root):
     mistakes, functions, names = [], 0, names_of_sources(root)
     for page in pages(root):
@@ -129,6 +161,7 @@ def check(root):
                 found.append(check_source(root, names, page, text))
                 functions += str(name) == 'docs/architecture.md' and re.match(r'.+\.c:\w+$', text) is not None
             mistakes += [f'{name}:{number}: {mistake}' for mistake in found if mistake]
+    mistakes += check_faults(root)
     if functions < WALK_MIN:
         mistakes.append(f'docs/architecture.md: {functions} functions are named, fewer than {WALK_MIN}')
     return mistakes
@@ -138,10 +171,11 @@ PLANTED = {
     'README.md': '# Top\n[a](docs/a.md#the-first-part) [`b`](docs/b.md)\n```\n[c](docs/c.md)\n```\n',
     'docs/a.md': '# A\n## The first, `part`\n[x\ny](#nowhere) [z](../README.md#top) `src/m/one.c` `m/two.c` `six.c` `one.c`\n',
     'docs/architecture.md': '`src/m/one.c:there`\n' * WALK_MIN + '`src/m/one.c:declared`\n',
+    'docs/faults.md': '# F\n`m.gone` `m.here why=X`\n## Which test shows it\n`m.four` (`it_works`,\n`it_fails`), `m.five`\n',
     'src/m/README.md': '`one.c` `three.c`\n',
     'src/m/four.c': 'int four;\n',
-    'src/m/four_test.c': 'int five;\n',
-    'src/m/one.c': 'int declared(void);\nstatic int there(int a,\n                 int b) {\n  return a + b;\n}\n',
+    'src/m/four_test.c': 'void test_it_works(void);\n',
+    'src/m/one.c': '// "m.here"\nint declared(void);\nstatic int there(int a,\n                 int b) {\n  return a + b;\n}\n',
 }
 EXPECTED = [
     'README.md:2: docs/b.md: no such file',
@@ -151,6 +185,9 @@ EXPECTED = [
     f'docs/architecture.md:{WALK_MIN + 1}: src/m/one.c:declared: no such function',
     'src/m/README.md: does not name four.c',
     'src/m/README.md:1: three.c: no such file',
+    'docs/faults.md: m.four: no test it_fails',
+    'docs/faults.md: m.five: no such test',
+    'docs/faults.md: m.gone: no such event',
 ]
 
 
