@@ -17,6 +17,13 @@ static pawl_status begin_restore(struct pwi_cluster_client *client) {
   return status;
 }
 
+static bool are_operators; /* of links that come up from now on */
+
+static struct pwi_rights rights(void *context, const char *identity) {
+  (void)context, (void)identity;
+  return (struct pwi_rights){.write = !are_operators, .is_operator = are_operators};
+}
+
 /* --- tests ---------------------------------------------------------------------------------------------- */
 
 static void test_what_is_saved_in_a_quiet_moment_is_loaded_into_another_size(void **state) {
@@ -38,6 +45,27 @@ static void test_what_is_saved_in_a_quiet_moment_is_loaded_into_another_size(voi
   assert_int_equal(cluster_ask(&scene.other, PWI_ASK_SYNC, NULL), PAWL_OK);
   saving_pull_all(&scene.other, cluster_open_vector(&scene.other, "test/v", 0), values);
   assert_memory_equal(values, saving_found, sizeof values);
+  saving_close(&scene);
+}
+
+/* The owner of such a key has no sender id, and the first ask of each session has the same number. */
+static void test_each_session_of_an_operator_gets_a_checkpoint_of_its_own(void **state) {
+  (void)state;
+  static const char *const names[] = {"first", "second"};
+  struct pwi_cluster_client sessions[] = {{.name = "first"}, {.name = "second"}};
+  struct saving_scene scene;
+  saving_open_disk(&scene, 61);
+  scene.rights = rights;
+  are_operators = false;
+  saving_open_cluster(&scene, 61, 1, 0);
+  are_operators = true;
+  for (size_t i = 0; i < 2; i++) {
+    cluster_client_add(&scene.cluster, &sessions[i]);
+    cluster_wait_joined(&sessions[i]);
+    assert_int_equal(saving_ask_as(&sessions[i], names[i], false, 0), PAWL_OK);
+    cluster_run_while(&scene.cluster, saving_is_going, &scene, 60 * PWI_SIM_SECOND);
+    saving_read(&scene, names[i], NULL);
+  }
   saving_close(&scene);
 }
 
@@ -223,6 +251,7 @@ static void test_a_vector_that_is_another_one_is_not_loaded(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_what_is_saved_in_a_quiet_moment_is_loaded_into_another_size),
+      cmocka_unit_test(test_each_session_of_an_operator_gets_a_checkpoint_of_its_own),
       cmocka_unit_test(test_a_cut_under_traffic_holds_a_push_wholly_or_not_at_all),
       cmocka_unit_test(test_a_server_that_dies_meanwhile_is_replaced_by_the_next_head),
       cmocka_unit_test(test_what_has_changed_is_enough_on_top_of_a_base_also_after_a_failover),

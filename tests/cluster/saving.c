@@ -42,6 +42,7 @@ void saving_open_cluster(struct saving_scene *scene, uint64_t seed, uint32_t pro
                                       .late = 1,
                                       .replicas = replicas,
                                       .points = scene->points,
+                                      .rights = scene->rights,
                                       .disk_queue = &scene->disk_queue.disk_queue};
   cluster_open(&scene->cluster, &config);
   memset(&scene->client, 0, sizeof scene->client);
@@ -89,15 +90,19 @@ void saving_pull_all(struct pwi_cluster_client *client, struct pwi_flow *flow, i
   assert_int_equal(cluster_call(client, flow, PWI_REQUEST_PULL, &where, NULL, values, NULL), PAWL_OK);
 }
 
-pawl_status saving_ask(struct saving_scene *scene, const char *name, bool incremental, uint64_t rate) {
+pawl_status saving_ask_as(struct pwi_cluster_client *client, const char *name, bool incremental, uint64_t rate) {
   struct pwi_writer writer = {0};
   pwi_write_text(&writer, "/saved");
   pwi_write_text(&writer, name);
   pwi_write_u8(&writer, incremental);
   pwi_write_u64(&writer, rate);
-  pawl_status status = cluster_ask(&scene->other, PWI_ASK_CHECKPOINT, &writer);
+  pawl_status status = cluster_ask(client, PWI_ASK_CHECKPOINT, &writer);
   pwi_writer_fini(&writer);
   return status;
+}
+
+pawl_status saving_ask(struct saving_scene *scene, const char *name, bool incremental, uint64_t rate) {
+  return saving_ask_as(&scene->other, name, incremental, rate);
 }
 
 bool saving_status_says(struct saving_scene *scene, const char *text) {

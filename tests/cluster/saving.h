@@ -22,6 +22,7 @@ struct saving_disk_queue {
 struct saving_scene {
   struct saving_disk_queue disk_queue;
   uint32_t points; /* arcs per server at first; 0: the manager's default */
+  pwi_rights_of rights;
   struct pwi_cluster cluster;
   struct pwi_cluster_client client, other;
   struct pwi_flow *flow; /* the client's, of "test/v" */
@@ -40,7 +41,8 @@ void saving_fill(int64_t *values, int64_t value);
 pawl_status saving_push_all(struct saving_scene *scene); /* one, to each key */
 void saving_pull_all(struct pwi_cluster_client *client, struct pwi_flow *flow, int64_t *values);
 
-/* Asks for a checkpoint; or has one saved. */
+/* Asks for a checkpoint, as the other client or as this one; or has one saved. */
+pawl_status saving_ask_as(struct pwi_cluster_client *client, const char *name, bool incremental, uint64_t rate);
 pawl_status saving_ask(struct saving_scene *scene, const char *name, bool incremental, uint64_t rate);
 void saving_save(struct saving_scene *scene, const char *name, bool incremental);
 

@@ -254,6 +254,7 @@ static bool is_known(struct pwi_manager *manager, struct manager_peer *peer, con
   const struct pwi_checkpoint_result *result = &manager->checkpointed;
   const struct pwi_ledger_sender *sender = pwi_ledger_sender(&manager->ledger, decision->asker);
   const struct pwi_ledger_answer *answer = sender ? pwi_ledger_answer(sender, decision->task) : NULL;
+  if (decision->asker == 0) return false; /* a peer without an id: others number their asks as it does */
   if (saving && saving->asker == decision->asker && saving->ask == decision->task) {
     saving->link = peer->link;
     saving->task = decision->task;
