@@ -504,6 +504,8 @@ static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task, cons
     fetch_rows(link, telling->chain, &fetched, telling->entry, &served, &buffer, &values);
   }
   telling->request.terms.number = waiter.number;
+  /* A sum that was applied range by range has the last range there. */
+  telling->request.terms.claim = telling->request.arc;
   telling->request.task = task;
   answer(link, telling->chain, &telling->request, telling->entry, &served, buffer, values, (struct pwi_answer_form){0});
 }

@@ -159,6 +159,71 @@ static void test_a_reply_that_is_lost_says_so(void **state) {
   stop_scene(&s);
 }
 
+static const struct pwi_entry group = {.id = {3},
+                                       .kind = PWI_ENTRY_GROUP,
+                                       .name = "a/.g",
+                                       .is = {.type = PAWL_U64,
+                                              .width = 1,
+                                              .size = PAWL_KEY_END,
+                                              .placement = PAWL_PLACE_ORDERED,
+                                              .layout = PAWL_LAYOUT_SPARSE}};
+
+/* The push of the only member of a group, to one key of the first quarter, which it claims. Its reply is deferred. */
+static void push_in_a_group(struct scene *s, uint64_t number) {
+  static const uint64_t key = 5;
+  float value = 1;
+  struct iovec part = {&value, sizeof value};
+  struct pwi_membership_sender sender = {.sender = {1}, .job = "test"};
+  struct pwi_served served;
+  struct pwi_request request = {.terms = {.kind = PWI_REQUEST_PUSH,
+                                          .keys = PWI_KEYS_LIST,
+                                          .vector = vector.id,
+                                          .other = group.id.id,
+                                          .rows = 1,
+                                          .claim = pawl_range_of(0, QUARTER),
+                                          .range = pawl_range_of(0, QUARTER)},
+                                .sender = {1},
+                                .task = 1,
+                                .tick = 1,
+                                .arc = pawl_range_of(0, PAWL_KEY_END),
+                                .waiter = {.owner = 1, .number = number, .vector = vector.id},
+                                .keys = &key,
+                                .encoded = &key,
+                                .encoded_as = {.type = PWI_SECTION_KEYS, .count = 1, .length = sizeof key},
+                                .values = &part,
+                                .value_parts = 1,
+                                .value_type = PAWL_F32};
+  assert_int_equal(pwi_shard_hold(s->shard, RING), PAWL_OK);
+  assert_int_equal(pwi_catalogue_add(&s->catalogue, &group), PAWL_OK);
+  assert_int_equal(pwi_shard_open(s->shard, &group), PAWL_OK);
+  assert_int_equal(pwi_membership_add(&s->membership, &sender), PAWL_OK);
+  assert_int_equal(pwi_membership_join(&s->membership, group.id, 1, sender.sender), PAWL_OK);
+  pwi_shard_set_membership(s->shard, &s->membership);
+  pwi_shard_serve(s->shard, &request, NULL, &served);
+  assert_true(served.is_deferred);
+  pwi_handler_settle_sums(s->handler);
+  assert_int_equal(s->net.sent_count, 0);
+  assert_int_equal(s->links[0]->deferred_count, 1);
+}
+
+/* The sum of a tick is applied range by range if its pushes claim less than the arc. Its replies concern all of these
+ * ranges: here the change is in the quarter that gets another head, which may lack it. */
+static void test_the_reply_about_a_sum_is_lost_with_any_part_of_the_arc(void **state) {
+  (void)state;
+  struct scene s;
+  enum pwi_code code;
+  struct pwi_arc arcs[] = {arc_of(0, 2, "23"), arc_of(QUARTER, 2, "12")};
+  start_scene(&s);
+  push_in_a_group(&s, 11);
+  see_view(&s.member, arcs, 2);
+  pwi_chain_heard(&s.member.chains, chain_of(&s), 9);
+  assert_int_equal(s.net.sent_count, 1);
+  assert_int_equal(head_of(&s, 0, &code).tick, 11);
+  assert_int_equal(code, PWI_CODE_NOT_HERE);
+  pwi_membership_fini(&s.membership);
+  stop_scene(&s);
+}
+
 static void test_replies_of_a_lost_link_are_forgotten(void **state) {
   (void)state;
   struct scene s;
@@ -267,6 +332,7 @@ int main(void) {
       cmocka_unit_test(test_a_deferred_reply_is_sent_when_its_version_is_confirmed),
       cmocka_unit_test(test_a_deferred_reply_keeps_the_values_that_it_viewed),
       cmocka_unit_test(test_a_reply_that_is_lost_says_so),
+      cmocka_unit_test(test_the_reply_about_a_sum_is_lost_with_any_part_of_the_arc),
       cmocka_unit_test(test_replies_of_a_lost_link_are_forgotten),
       cmocka_unit_test(test_the_memory_of_replies_is_used_again),
       cmocka_unit_test(test_a_server_without_memory_that_is_not_the_head_says_so),
