@@ -198,7 +198,8 @@ static void push(struct pwi_shard *shard, struct pwi_vector *vector, const struc
   if (request->terms.kind == PWI_REQUEST_PUSHPULL) pwi_serve_values(shard, vector, request, &named, values, served);
 }
 
-/* The request was applied to every key before. A PUSHPULL returns the present rows. */
+/* The request was applied to every key before. A PUSHPULL returns the present rows. If its sender is beyond its rate
+ * now, it asks again later: a failure would mean that nothing was applied. */
 static void repeat(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_request *request, void *values,
                    struct pwi_served *served) {
   struct pwi_named named;
@@ -209,6 +210,8 @@ static void repeat(struct pwi_shard *shard, struct pwi_vector *vector, const str
     pwi_serve_tick(shard, vector, request, false, served);
   } else if (terms_run(request)) {
     pwi_run_answer(shard, vector, request, served);
+  } else if (request->terms.kind == PWI_REQUEST_PUSHPULL && request->refusal == PAWL_QUOTA_RATE) {
+    pwi_served_say(served, PWI_CODE_NOT_HERE, 0);
   } else if (request->terms.kind == PWI_REQUEST_PUSHPULL && request->refusal) {
     pwi_served_fail(served, request->refusal);
   } else if (request->terms.kind == PWI_REQUEST_PUSHPULL) {

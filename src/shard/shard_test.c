@@ -258,6 +258,22 @@ static void test_rows_that_make_no_sense_are_refused_and_the_next_push_follows(v
   }
 }
 
+/* A client that is told that a push has failed counts on it. */
+static void test_a_push_that_was_applied_has_not_failed_if_it_comes_again_beyond_the_rate(void **state) {
+  (void)state;
+  struct fixture f;
+  int64_t rows[SIZE];
+  start(&f, UINT64_MAX, 0);
+  struct pwi_request push = push_of(1, 0, 5, &f.values);
+  push.terms.kind = PWI_REQUEST_PUSHPULL;
+  assert_served(f.shard, &push, rows, PWI_CODE_OK, PAWL_OK);
+  push.refusal = PAWL_QUOTA_RATE;
+  assert_served(f.shard, &push, rows, PWI_CODE_NOT_HERE, PAWL_OK);
+  push.refusal = PAWL_OK;
+  assert_served(f.shard, &push, rows, PWI_CODE_OK, PAWL_OK);
+  stop(&f);
+}
+
 /* The check needs no memory for the rows. */
 static void test_rows_without_their_values_are_seen_before_memory_is_taken(void **state) {
   (void)state;
@@ -623,6 +639,7 @@ int main(void) {
       cmocka_unit_test(test_a_read_of_a_forgotten_sender_meets_no_gap),
       cmocka_unit_test(test_terms_that_make_no_sense_fail_and_use_up_no_number),
       cmocka_unit_test(test_rows_that_make_no_sense_are_refused_and_the_next_push_follows),
+      cmocka_unit_test(test_a_push_that_was_applied_has_not_failed_if_it_comes_again_beyond_the_rate),
       cmocka_unit_test(test_rows_without_their_values_are_seen_before_memory_is_taken),
       cmocka_unit_test(test_answer_bytes_are_bounded),
       cmocka_unit_test(test_a_refused_push_is_refused_again_until_it_is_settled),
