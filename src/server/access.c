@@ -58,13 +58,14 @@ static void review_peer(struct pwi_server *server, struct server_peer *peer) {
     return;
   }
   if (!is_client || !peer->handler) return;
-  pwi_handler_set_rights(peer->handler, &rights);
-  if (peer->account) pwi_quota_account_limit(peer->account, &rights);
-  if (limit_space(server, &rights)) pwi_net_close(server->config.net, peer->link, PAWL_NO_MEMORY);
+  pawl_status status = limit_space(server, &rights);
+  int64_t now = pwi_net_now(server->config.net);
+  if (!status) status = pwi_quota_account_limit(&server->accounts, peer->identity, &rights, now, &peer->account);
+  pwi_handler_set_rights(peer->handler, &rights, peer->account);
+  if (status) pwi_net_close(server->config.net, peer->link, status);
 }
 
-/* Links that this server made are closed too if their key is revoked: the peer has proved that it holds this
- * key. */
+/* Links that this server made are closed too if their key is revoked: the peer has proved that it holds this key. */
 void pwi_server_review(struct pwi_server *server) {
   pwi_shard_lift_quotas(server->shard);
   for (struct server_peer *peer = server->peers, *next; peer; peer = next) {

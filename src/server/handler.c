@@ -75,7 +75,11 @@ pawl_status pwi_handler_link_up(struct pwi_handler *handler, struct pwi_link lin
   return PAWL_OK;
 }
 
-void pwi_handler_set_rights(struct pwi_handler_link *link, const struct pwi_rights *rights) { link->rights = *rights; }
+void pwi_handler_set_rights(struct pwi_handler_link *link, const struct pwi_rights *rights,
+                            struct pwi_quota_account *account) {
+  link->rights = *rights;
+  link->account = account;
+}
 
 void pwi_handler_link_down(struct pwi_handler_link *link) {
   if (!link) return;
@@ -101,9 +105,8 @@ void pwi_handler_piece(struct pwi_handler_link *link, size_t offset, const void 
 /* A push of an aggregate needs the newest membership: otherwise a member could be taken for a stranger. */
 static bool is_aggregate(const struct pwi_request *request) { return pwi_terms_are_aggregate(&request->terms); }
 
-/* True if this server lacks news that the client has, and could answer wrongly without them. A client that
- * takes over from a retired one reads with a PUSHPULL: no push of the retired client may be applied
- * afterwards. */
+/* True if this server lacks news that the client has, and could answer wrongly without them. A client that takes over
+ * from a retired one reads with a PUSHPULL: no push of the retired client may be applied afterwards. */
 static bool is_behind(const struct pwi_handler_link *link, const struct pwi_request *request,
                       const struct pwi_entry *entry) {
   const struct pwi_handler_numbers *numbers = link->handler->config.numbers;
@@ -126,8 +129,7 @@ bool pwi_handler_is_shown(struct pwi_handler_link *link, struct pwi_sender sende
   return pwi_shown_is(&link->shown, numbers->membership, numbers->cluster, verifier, sender.id);
 }
 
-/* Numbered requests of a live sender are accepted only with its proof. A sender that is not live is told so
- * anyway. */
+/* Numbered requests of a live sender are accepted only with its proof. A sender that is not live is told so anyway. */
 static bool is_impostor(struct pwi_handler_link *link, const struct pwi_request *request) {
   const struct pwi_handler_numbers *numbers = link->handler->config.numbers;
   if (!pwi_request_is_numbered(request->terms.kind) || link->shown.bound == request->sender.id) return false;
@@ -160,13 +162,14 @@ static const struct pwi_entry *find_entry(const struct pwi_handler_link *link, s
   return entry && pwi_rights_reach(&link->rights, entry->name) ? entry : NULL;
 }
 
-/* Beyond its rate, a link may not move values. Ticks and pushes for which a group waits are counted, but
- * served. */
+/* Beyond its rate, a link may neither push nor pull. Other requests, and pushes for which a group waits, are counted,
+ * but served. */
 static pawl_status charge(struct pwi_handler_link *link, const struct pwi_request *request) {
   if (!link->account) return PAWL_OK;
   int64_t now = pwi_net_now(link->handler->config.net);
-  bool may = pwi_quota_account_may(link->account, now);
-  if (may || is_aggregate(request) || !pwi_request_has_rows(request->terms.kind)) {
+  bool pushes = pwi_request_has_rows(request->terms.kind) && !is_aggregate(request);
+  bool is_limited = pushes || request->terms.kind == PWI_REQUEST_PULL;
+  if (pwi_quota_account_may(link->account, now) || !is_limited) {
     pwi_quota_account_take(link->account, link->inbox.body_size, now);
     return PAWL_OK;
   }
@@ -183,8 +186,7 @@ static bool is_other_incarnation(const struct pwi_handler_link *link, const stru
   return request->terms.incarnation != here;
 }
 
-/* Checks whether this client may read the second vector of an operation here. A failing change uses up its
- * number. */
+/* Checks whether this client may read the second vector of an operation here. A failing change uses up its number. */
 static bool decide_other(const struct pwi_handler_link *link, struct pwi_request *request,
                          struct pwi_outcome *outcome) {
   const struct pwi_handler_numbers *numbers = link->handler->config.numbers;
@@ -196,11 +198,9 @@ static bool decide_other(const struct pwi_handler_link *link, struct pwi_request
   if (is_behind ||
       (entry && operation->incarnation > pwi_shard_incarnation(link->handler->config.shard, operation->other)))
     return true;
-  pawl_status status = entry ? PAWL_OK : PAWL_NOT_FOUND;
-  if (entry && !pwi_rights_may_read(&link->rights, entry->name)) status = PAWL_FORBIDDEN;
-  if (status == PAWL_OK) return false;
-  *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = status};
-  request->refusal = status;
+  if (entry) return false;
+  *outcome = (struct pwi_outcome){.code = PWI_CODE_FAILED, .status = PAWL_NOT_FOUND};
+  request->refusal = PAWL_NOT_FOUND;
   return !pwi_request_is_numbered(request->terms.kind);
 }
 
@@ -356,9 +356,8 @@ static void say_failed(struct pwi_handler_link *link, struct pwi_chain *chain, c
 /* Malformed: the link is closed. */
 static bool is_garbage(pawl_status status) { return status == PAWL_CORRUPT || status == PAWL_TRUNCATED; }
 
-/* A push that cannot be served is refused: this needs hardly any memory, and uses up the number that later
- * pushes name. A push of an aggregate has to try again instead, because the group waits for it, unless it
- * needs too much memory. */
+/* A push that cannot be served is refused: this needs hardly any memory, and uses up the number that later pushes name.
+ * A push of an aggregate has to try again instead, because the group waits for it, unless it needs too much memory. */
 static bool may_refuse(const struct pwi_handler_link *link, const struct pwi_request *request, pawl_status why) {
   if (why == PAWL_OK || why == PAWL_QUEUE_FULL || is_garbage(why) || request->refusal) return false;
   if (!pwi_request_has_rows(request->terms.kind)) return false;
@@ -504,8 +503,7 @@ static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task, cons
     fetch_rows(link, telling->chain, &fetched, telling->entry, &served, &buffer, &values);
   }
   telling->request.terms.number = waiter.number;
-  /* A sum that was applied range by range has the last range there. */
-  telling->request.terms.claim = telling->request.arc;
+  telling->request.terms.claim = telling->request.arc; /* it was that of the last range */
   telling->request.task = task;
   answer(link, telling->chain, &telling->request, telling->entry, &served, buffer, values, (struct pwi_answer_form){0});
 }

@@ -66,8 +66,7 @@ struct pwi_handler_config {
 PAWL_MUST_USE pawl_status pwi_handler_create(const struct pwi_handler_config *config, struct pwi_handler **handler_out);
 void pwi_handler_set_shard(struct pwi_handler *handler, struct pwi_shard *shard);
 
-/* Destroys the handler with all its links. Does not use the net, which may be destroyed already. NULL is
- * allowed. */
+/* Destroys the handler with all its links. Does not use the net, which may be destroyed already. NULL is allowed. */
 void pwi_handler_destroy(struct pwi_handler *handler);
 
 /* Adds a link over which requests may arrive. PAWL_NO_MEMORY. */
@@ -90,7 +89,8 @@ bool pwi_handler_is_answering(const struct pwi_handler_link *link);
 
 /* From `link_down`: removes the link. NULL is allowed. */
 void pwi_handler_link_down(struct pwi_handler_link *link);
-void pwi_handler_set_rights(struct pwi_handler_link *link, const struct pwi_rights *rights);
+void pwi_handler_set_rights(struct pwi_handler_link *link, const struct pwi_rights *rights,
+                            struct pwi_quota_account *account);
 
 /* From `message`, `piece` and `message_end`, for messages of kind REQUEST. The actor returns the result of
  * pwi_handler_message, whose context is `link`. */

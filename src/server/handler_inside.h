@@ -1,6 +1,5 @@
-/* Shared by the files of the request handler: receiving (server/handler.c), filters
- * (server/handler_filter.c), answers (server/handler_answer.c) and limits on answers
- * (server/handler_bounds.c). */
+/* Shared by the files of the request handler: receiving (server/handler.c), filters (server/handler_filter.c), answers
+ * (server/handler_answer.c) and limits on answers (server/handler_bounds.c). */
 #ifndef PWI_SERVER_HANDLER_INSIDE_H
 #define PWI_SERVER_HANDLER_INSIDE_H
 
@@ -119,9 +118,8 @@ struct pwi_handler {
   char small[PWI_NET_COPY_MAX];
 };
 
-/* Finds memory for the values of an answer: handler->small without a buffer if the net copies them at once,
- * otherwise a buffer of the link. PAWL_NO_MEMORY, PAWL_NODE_LIMIT; PAWL_QUEUE_FULL: too much is under way on
- * the link. */
+/* Finds memory for the values of an answer: handler->small without a buffer if the net copies them at once, otherwise a
+ * buffer of the link. PAWL_NO_MEMORY, PAWL_NODE_LIMIT; PAWL_QUEUE_FULL: too much is under way on the link. */
 PAWL_MUST_USE pawl_status pwi_handler_make_room(struct pwi_handler_link *link, size_t bytes, bool may_wait,
                                                 struct pwi_handler_buffer **buffer_out, char **values_out);
 

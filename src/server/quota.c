@@ -31,25 +31,26 @@ static struct pwi_quota_account *make(struct pwi_quota_accounts *accounts, const
   return account;
 }
 
-void pwi_quota_account_limit(struct pwi_quota_account *account, const struct pwi_rights *rights) {
-  bool is_new = account->rate == 0;
-  account->rate = rights->rate;
-  if (is_new) account->left = (double)rights->rate;
+pawl_status pwi_quota_account_limit(struct pwi_quota_accounts *accounts, const char *identity,
+                                    const struct pwi_rights *rights, int64_t now, struct pwi_quota_account **account) {
+  if (!*account && rights->connections == 0 && rights->rate == 0) return PAWL_OK;
+  struct pwi_quota_account *own = *account ? *account : find(accounts, identity);
+  if (!own) own = make(accounts, identity, now);
+  if (!own) return PAWL_NO_MEMORY;
+  own->links += !*account;
+  if (own->rate == 0) own->left = (double)rights->rate;
+  own->rate = rights->rate;
+  *account = own;
+  return PAWL_OK;
 }
 
 pawl_status pwi_quota_account_enter(struct pwi_quota_accounts *accounts, const char *identity,
                                     const struct pwi_rights *rights, int64_t now,
                                     struct pwi_quota_account **account_out) {
+  const struct pwi_quota_account *account = find(accounts, identity);
   *account_out = NULL;
-  if (rights->connections == 0 && rights->rate == 0) return PAWL_OK;
-  struct pwi_quota_account *account = find(accounts, identity);
   if (account && rights->connections > 0 && account->links >= rights->connections) return PAWL_QUOTA_LINKS;
-  if (!account) account = make(accounts, identity, now);
-  if (!account) return PAWL_NO_MEMORY;
-  pwi_quota_account_limit(account, rights);
-  account->links++;
-  *account_out = account;
-  return PAWL_OK;
+  return pwi_quota_account_limit(accounts, identity, rights, now, account_out);
 }
 
 /* An overdrawn account outlives its links, so that reconnecting does not refill it. */

@@ -29,8 +29,10 @@ void pwi_quota_account_leave(struct pwi_quota_accounts *accounts,
                              struct pwi_quota_account *account); /* NULL is allowed */
 void pwi_quota_accounts_fini(struct pwi_quota_accounts *accounts);
 
-/* Sets other limits. */
-void pwi_quota_account_limit(struct pwi_quota_account *account, const struct pwi_rights *rights);
+/* Sets other limits for a link that is up, and that stays up. `*account` may be NULL. PAWL_NO_MEMORY. */
+PAWL_MUST_USE pawl_status pwi_quota_account_limit(struct pwi_quota_accounts *accounts, const char *identity,
+                                                  const struct pwi_rights *rights, int64_t now,
+                                                  struct pwi_quota_account **account);
 
 /* False: the bucket is overdrawn. True for NULL. */
 bool pwi_quota_account_may(struct pwi_quota_account *account, int64_t now);

@@ -43,6 +43,27 @@ static void test_connections_are_counted_by_identity(void **state) {
   assert_null(accounts.first);
 }
 
+/* Its links are up when the quota comes. They stay, and they count. */
+static void test_links_that_are_up_count_when_a_quota_comes(void **state) {
+  struct pwi_rights rights = {.connections = 1};
+  struct pwi_quota_accounts accounts = {0};
+  struct pwi_quota_account *links[2] = {0}, *third;
+  (void)state;
+  for (int i = 0; i < 2; i++)
+    assert_int_equal(pwi_quota_account_limit(&accounts, A, &(struct pwi_rights){0}, 0, &links[i]), PAWL_OK);
+  assert_null(accounts.first);
+  for (int twice = 0; twice < 2; twice++) {
+    for (int i = 0; i < 2; i++) assert_int_equal(pwi_quota_account_limit(&accounts, A, &rights, 0, &links[i]), PAWL_OK);
+  }
+  assert_int_equal(pwi_quota_account_enter(&accounts, A, &rights, 0, &third), PAWL_QUOTA_LINKS);
+  pwi_quota_account_leave(&accounts, links[0]);
+  assert_int_equal(pwi_quota_account_enter(&accounts, A, &rights, 0, &third), PAWL_QUOTA_LINKS);
+  pwi_quota_account_leave(&accounts, links[1]);
+  assert_int_equal(pwi_quota_account_enter(&accounts, A, &rights, 0, &third), PAWL_OK);
+  pwi_quota_account_leave(&accounts, third);
+  assert_null(accounts.first);
+}
+
 static void test_a_rate_is_kept_over_time_and_by_all_links_together(void **state) {
   (void)state;
   struct pwi_quota_accounts accounts = {0};
@@ -83,6 +104,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_without_quotas_there_is_no_account),
       cmocka_unit_test(test_connections_are_counted_by_identity),
+      cmocka_unit_test(test_links_that_are_up_count_when_a_quota_comes),
       cmocka_unit_test(test_a_rate_is_kept_over_time_and_by_all_links_together),
       cmocka_unit_test(test_an_overdrawn_account_outlives_its_links),
   };
