@@ -1,9 +1,9 @@
 /* A disk in memory, behind base/files.h, that behaves as badly as a real disk may.
  *
  * It outlives the process that uses it. When power is lost (a kill), synced data survives. Of everything
- * else each write is kept, lost, or torn at a byte, and each creation, renaming and removal whose
- * directory was not synced is kept or lost, a renaming always as a whole. A sync that fails may drop the
- * pages: the data can be read until the crash, but no later sync saves it.
+ * else each write is kept, lost, or torn at a byte, behind which nothing is kept or only that page is lost, and each
+ * creation, renaming and removal whose directory was not synced is kept or lost, a renaming always as a whole. A
+ * sync that fails may drop the pages: the data can be read until the crash, but no later sync saves it.
  *
  * A sync takes time. A node that is killed before that time is over was never told that the sync
  * succeeded, and the data may be lost.

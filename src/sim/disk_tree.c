@@ -249,6 +249,18 @@ void pwi_sim_disk_renames_free(struct pwi_sim_disk *disk) {
 
 /* --- the crash ------------------------------------------------------------------------------------------ */
 
+#define PAGE 4096
+
+/* Returns how much of a write is kept that was torn at `at`: what is before; or all but the rest of that page, as pages
+ * are written in any order. The file has grown then, and where it had nothing before there are zeros. */
+static size_t tear(const struct disk_inode *inode, struct disk_write *write, size_t at) {
+  const struct disk_buffer *before = &inode->durable;
+  if (at % 2 == 0) return at;
+  for (uint64_t i = at, place = write->offset + at; i < write->size && (i == at || place % PAGE != 0); i++, place++)
+    write->bytes[i] = place < before->size ? before->bytes[place] : 0;
+  return write->size;
+}
+
 /* Actions that were to follow an unfinished wait have not happened. */
 static pawl_status settle_file(struct pwi_sim_disk *disk, struct disk_inode *inode, int64_t now) {
   if (pwi_sim_disk_flush(inode, now)) return PAWL_NO_MEMORY;
@@ -256,7 +268,7 @@ static pawl_status settle_file(struct pwi_sim_disk *disk, struct disk_inode *ino
     struct disk_write *write = take_write(inode);
     uint64_t fate = write->made_at > now ? 0 : pwi_random_below(&disk->random, 3); /* lost, whole, torn */
     size_t size = write->size;
-    if (fate == 2 && size) size = (size_t)pwi_random_below(&disk->random, size);
+    if (fate == 2 && size) size = tear(inode, write, (size_t)pwi_random_below(&disk->random, size));
     pawl_status status = fate ? make_durable(inode, write, size) : PAWL_OK;
     pwi_free(write);
     if (status) return status;
