@@ -234,6 +234,15 @@ static inline void wait_for_timer(struct scene *scene) {
   check_scene(scene);
 }
 
+/* The manager lets the client, which was retired, in again under another id. */
+static inline void renew(struct scene *scene, uint64_t sender) {
+  assert_int_equal(scene->client->renewal, RENEWAL_JOINING);
+  scene->client->sender = sender;
+  pwi_client_renewed(scene->client, 0);
+  pwi_client_send_due(scene->client);
+  check_scene(scene);
+}
+
 /* The net has carried a message and lets go of its body. */
 static inline void net_done(struct scene *scene, const struct stub_sent *sent) {
   pwi_client_actor.done(scene->client, (struct pwi_link){sent->link}, sent->cookie, PAWL_OK);

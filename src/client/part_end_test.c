@@ -22,6 +22,22 @@ static void test_a_push_that_fails_goes_once_more_empty(void **state) {
   stop_scene(&scene);
 }
 
+static void test_a_trigger_whose_group_is_gone_does_not_push(void **state) {
+  START;
+  struct pwi_trigger trigger;
+  struct call call = {.task.finished = call_finished};
+  struct pwi_where where = {.range = {0, 10}};
+  bring_up(&scene, 1);
+  bring_up(&scene, 2);
+  assert_int_equal(pwi_client_trigger(scene.client, &trigger, &call.task, scene.group, 5, scene.flow, &where, scene.in),
+                   PAWL_OK);
+  assert_null(scene.flow->first);
+  answer_failed(&scene, scene.group->first, PAWL_NOT_FOUND);
+  assert_over(&call, PAWL_NOT_FOUND);
+  assert_null(scene.flow->first);
+  stop_scene(&scene);
+}
+
 static void test_an_empty_push_that_fails_ends(void **state) {
   START;
   struct call call;
@@ -426,6 +442,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test(test_##name)
       T(a_push_that_fails_goes_once_more_empty),
+      T(a_trigger_whose_group_is_gone_does_not_push),
       T(an_empty_push_that_fails_ends),
       T(an_empty_push_of_a_group_is_tried_without_it),
       T(a_pull_that_fails_ends_at_once),

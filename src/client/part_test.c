@@ -531,15 +531,6 @@ static void test_the_rest_of_a_change_is_asked_for_under_the_same_number(void **
 
 /* --- renewal -------------------------------------------------------------------------------------------- */
 
-/* The manager lets the client in again, under another id. */
-static void renew(struct scene *scene, uint64_t sender) {
-  assert_int_equal(scene->client->renewal, RENEWAL_JOINING);
-  scene->client->sender = sender;
-  pwi_client_renewed(scene->client, 0);
-  pwi_client_send_due(scene->client);
-  check_scene(scene);
-}
-
 static void test_a_retired_client_asks_what_became_of_a_part(void **state) {
   START;
   static const uint8_t nothing[8];

@@ -154,6 +154,22 @@ static void test_links_of_a_key_that_is_gone_are_ended(void **state) {
   world_close(&world);
 }
 
+/* A key is limited to a space: a server may no longer have it, a client may. */
+static void test_a_server_whose_key_is_limited_is_sent_away(void **state) {
+  (void)state;
+  world_open(&world, 16, 1);
+  struct actor *server = add_server(&world, "s", 10, 0, 1), *client = add_client(&world, "client", false);
+  run_until(server, has_arcs);
+  run_until(client, is_in);
+  server->keeps_away = true;
+  world.rights = (struct pwi_rights){.write = true, .space = "mine"};
+  pwi_manager_review(world.manager);
+  run_for(&world, PWI_SIM_SECOND / 10);
+  assert_int_equal(server->why_down, PAWL_FORBIDDEN);
+  assert_true(client->up && client->joined_now);
+  world_close(&world);
+}
+
 static const char *job_of(const struct actor *actor, uint64_t sender) {
   const struct pwi_membership_sender *found = pwi_membership_find(&actor->membership, (struct pwi_sender){sender});
   return found ? found->job : "";
@@ -216,6 +232,7 @@ int main(void) {
       cmocka_unit_test(test_an_operator_gives_orders_and_makes_nothing),
       cmocka_unit_test(test_one_connection_too_many_is_refused),
       cmocka_unit_test(test_links_of_a_key_that_is_gone_are_ended),
+      cmocka_unit_test(test_a_server_whose_key_is_limited_is_sent_away),
       cmocka_unit_test(test_a_key_of_one_space_is_told_of_that_space),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -158,6 +158,49 @@ static void test_a_client_that_was_idle_when_it_was_lost_is_not_kept(void **stat
   world_close(&world);
 }
 
+/* IDLE over an earlier link may come late. */
+static void test_the_number_up_to_which_a_client_has_its_answers_does_not_fall(void **state) {
+  (void)state;
+  open_world();
+  world.all_settle = true;
+  server->unsettled = guest->joined.id;
+  say(guest, PWI_SAY_IDLE, 7, 0, NULL);
+  say(guest, PWI_SAY_IDLE, 0, 0, NULL);
+  run_for(&world, PWI_SIM_SECOND);
+  come_and_go(1);
+  assert_int_equal(figures_of(&world).retired, 0);
+  world_close(&world);
+}
+
+/* It may have local vectors, to which others push. */
+static void test_a_client_that_listens_is_asked_too(void **state) {
+  (void)state;
+  open_world();
+  world.all_settle = true;
+  struct actor *listener = add_client(&world, "listener", false);
+  snprintf(listener->join.address, sizeof listener->join.address, "listener:7001");
+  run_until(listener, is_in);
+  listener->unsettled = guest->joined.id;
+  come_and_go(1);
+  assert_true(listener->settles > 0);
+  assert_int_equal(figures_of(&world).retired, 1);
+  world_close(&world);
+}
+
+/* Its answer is missing. The question is asked again when it is back. */
+static void test_a_server_that_is_lost_while_it_is_asked_is_asked_again(void **state) {
+  (void)state;
+  open_world();
+  come_and_go(1);
+  assert_true(server->settles > 0);
+  assert_int_equal(figures_of(&world).retired, 1);
+  pwi_sim_break(world.sim, server->node, world.manager_node);
+  world.all_settle = world.may_miss_views = true;
+  run_for(&world, 10 * PWI_SIM_SECOND);
+  assert_int_equal(figures_of(&world).retired, 0);
+  world_close(&world);
+}
+
 static bool is_retired(uint64_t sender) {
   return pwi_membership_is_retired(&world.manager->ledger.membership, (struct pwi_sender){sender});
 }
@@ -263,6 +306,9 @@ int main(void) {
       cmocka_unit_test(test_clients_that_leave_nothing_unsettled_are_not_kept),
       cmocka_unit_test(test_a_retired_sender_with_unsettled_tasks_is_kept_for_an_hour),
       cmocka_unit_test(test_a_client_that_was_idle_when_it_was_lost_is_not_kept),
+      cmocka_unit_test(test_the_number_up_to_which_a_client_has_its_answers_does_not_fall),
+      cmocka_unit_test(test_a_client_that_listens_is_asked_too),
+      cmocka_unit_test(test_a_server_that_is_lost_while_it_is_asked_is_asked_again),
       cmocka_unit_test(test_no_sender_is_forgotten_while_a_handler_is_missing_or_its_client_is_back),
       cmocka_unit_test(test_a_returning_client_learns_that_nothing_took_effect),
       cmocka_unit_test(test_senders_whose_time_is_over_are_forgotten_in_a_few_passes),

@@ -30,7 +30,14 @@ static void retire(struct fixture *f, uint64_t sender) {
   settle(f);
 }
 
-/* A COLLECT about the sender is answered only when the outcome of its part is known. */
+/* Its client knows the outcome of its first task. */
+static bool is_unsettled(const struct fixture *f, uint64_t sender) {
+  struct pwi_settle about = {.sender = sender, .settled = 1};
+  uint64_t found;
+  return pwi_shard_unsettled(f->shard, &about, 1, &found) == 1;
+}
+
+/* A COLLECT about the sender is answered only when the outcome of its part is known, and it is not forgotten before. */
 static void test_the_part_of_a_retired_sender_is_applied_with_the_others(void **state) {
   (void)state;
   struct fixture f;
@@ -40,6 +47,7 @@ static void test_the_part_of_a_retired_sender_is_applied_with_the_others(void **
   retire(&f, 2);
   assert_stored(&f, 0);
   assert_int_equal(collect(&f, 2), PWI_CODE_NOT_HERE);
+  assert_true(is_unsettled(&f, 2));
   push(&f, 3, 1, 1, 4);
   assert_stored(&f, 7);
   assert_int_equal(f.sums, 1);

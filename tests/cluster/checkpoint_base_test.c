@@ -222,6 +222,33 @@ static void test_arcs_that_were_several_in_the_base_miss_no_change(void **state)
   }
 }
 
+static bool has_two_nodes(void *context) {
+  struct pwi_manager_figures figures;
+  (void)context;
+  pwi_manager_figures(scene.cluster.manager, &figures);
+  return figures.nodes_up + figures.nodes_draining == 2;
+}
+
+/* A server that leaves hands on rows that were changed since the base, to a server that has a part of the base itself. */
+static void test_changes_that_move_to_another_server_are_not_missed(void **state) {
+  struct pwi_writer writer = {0};
+  (void)state;
+  saving_open(&scene, 670, 2, 0);
+  struct pwi_flow *flow = cluster_open_vector(&scene.other, "test/v", 0);
+  assert_int_equal(saving_push_all(&scene), PAWL_OK);
+  saving_save(&scene, "before", false);
+  for (uint64_t key = 0; key < SAVING_KEYS; key += 50) push_key(key);
+  pwi_write_u64(&writer, node_of(&scene.cluster.servers[0]));
+  pwi_write_text(&writer, "");
+  assert_int_equal(cluster_ask(&scene.client, PWI_ASK_DRAIN, &writer), PAWL_OK);
+  pwi_writer_fini(&writer);
+  cluster_run_while(&scene.cluster, has_two_nodes, NULL, 60 * PWI_SIM_SECOND);
+  saving_save(&scene, "after", true);
+  assert_base("after", "before");
+  assert_saved_as_it_is("after", flow);
+  saving_close(&scene);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_after_data_was_given_up_the_next_checkpoint_stands_alone),
@@ -230,6 +257,7 @@ int main(void) {
       cmocka_unit_test(test_a_checkpoint_ends_soon_if_keys_wait_for_a_server_that_is_down),
       cmocka_unit_test(test_a_checkpoint_whose_base_is_gone_is_no_base),
       cmocka_unit_test(test_arcs_that_were_several_in_the_base_miss_no_change),
+      cmocka_unit_test(test_changes_that_move_to_another_server_are_not_missed),
       cmocka_unit_test(test_a_row_of_bases_ends_before_it_is_too_long_to_be_read),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Checkpoints of a simulated cluster: saved under traffic and faults, loaded into a cluster of another size,
  * and the answers to clients that use a vector while it is loaded. */
 #include "base/testing.h"
+#include "wire/filters.h"
 #include "saving.h"
 
 static pawl_status begin_restore(struct pwi_cluster_client *client) {
@@ -210,6 +211,31 @@ static void test_who_uses_a_vector_that_is_loaded_is_told_and_goes_on(void **sta
   }
 }
 
+/* Filters hold small changes back. Those from before are gone with the rows that they were for. */
+static void test_what_filters_hold_back_is_not_pushed_to_what_is_loaded(void **state) {
+  (void)state;
+  struct saving_scene scene;
+  char problem[PWI_FILTERS_PROBLEM_MAX];
+  int64_t values[SAVING_KEYS * SAVING_WIDTH];
+  struct pwi_where where = {0}, rests = {.flush = true};
+  saving_open(&scene, 440, 3, 1);
+  struct pwi_flow *others = cluster_open_vector(&scene.other, "test/v", 0);
+  assert_int_equal(
+      pwi_client_filter(scene.client.client, scene.flow, "significant(threshold=10)", NULL, problem, sizeof problem),
+      PAWL_OK);
+  assert_int_equal(saving_push_all(&scene), PAWL_OK);
+  assert_true(pawl_filters_held(pwi_flow_filters(scene.flow, PAWL_ON_PUSH)) > 0);
+  assert_int_equal(begin_restore(&scene.other), PAWL_OK);
+  saving_fill(values, 100);
+  assert_int_equal(cluster_call(&scene.other, others, PWI_REQUEST_RESTORE, &where, values, NULL, NULL), PAWL_OK);
+  cluster_run_for(&scene.cluster, PWI_SIM_SECOND);
+  assert_int_equal(saving_push_all(&scene), PAWL_OK);
+  assert_int_equal(cluster_call(&scene.client, scene.flow, PWI_REQUEST_PUSH, &rests, NULL, NULL, NULL), PAWL_OK);
+  saving_pull_all(&scene.other, others, values);
+  for (size_t i = 0; i < (size_t)SAVING_KEYS * SAVING_WIDTH; i++) assert_int_equal(values[i], 101);
+  saving_close(&scene);
+}
+
 /* The manager does not reach the client, so only the servers can tell it. */
 static void test_a_client_that_has_not_heard_of_the_loading_is_told_by_the_servers(void **state) {
   (void)state;
@@ -258,6 +284,7 @@ int main(void) {
       cmocka_unit_test(test_a_full_disk_ends_the_checkpoint_and_nothing_else),
       cmocka_unit_test(test_a_disk_that_fails_now_and_then_leaves_whole_checkpoints_or_none),
       cmocka_unit_test(test_who_uses_a_vector_that_is_loaded_is_told_and_goes_on),
+      cmocka_unit_test(test_what_filters_hold_back_is_not_pushed_to_what_is_loaded),
       cmocka_unit_test(test_a_client_that_has_not_heard_of_the_loading_is_told_by_the_servers),
       cmocka_unit_test(test_a_vector_that_is_another_one_is_not_loaded),
   };

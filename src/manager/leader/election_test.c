@@ -95,6 +95,27 @@ static void test_a_leader_that_is_cut_off_gives_up_in_the_end(void **state) {
   scene_close(&scene);
 }
 
+static int64_t asked_before;
+
+static bool has_not_asked(void *context) { return ((struct seat *)context)->election.asked_at == asked_before; }
+
+/* The store counts from the moment at which the leader asked, or later. The answer reaches the leader late. */
+static void test_a_lease_counts_from_the_moment_at_which_it_was_asked_for(void **state) {
+  (void)state;
+  struct scene scene;
+  scene_open(&scene, 9, 2);
+  run_for(&scene, 1000 * MS);
+  struct seat *old = leader_of(&scene);
+  asked_before = old->election.asked_at;
+  OK(pwi_sim_run_while(scene.sim, has_not_asked, old, pwi_sim_now(scene.sim) + 5000 * MS));
+  pwi_sim_pause(scene.sim, old->node, 900 * MS);
+  run_for(&scene, 100 * MS);
+  pwi_sim_meta_cut(scene.store, old->node, true);
+  run_for(&scene, 3000 * MS);
+  assert_int_equal(old->election.state, PWI_ELECTION_LOST);
+  scene_close(&scene);
+}
+
 static void test_a_leader_that_resigns_is_succeeded_at_once(void **state) {
   (void)state;
   struct scene scene;
@@ -246,6 +267,7 @@ int main(void) {
       cmocka_unit_test(test_a_stopped_leader_finds_that_it_was_replaced),
       cmocka_unit_test(test_a_leader_survives_a_store_that_is_away_for_less_than_its_lease),
       cmocka_unit_test(test_a_leader_that_is_cut_off_gives_up_in_the_end),
+      cmocka_unit_test(test_a_lease_counts_from_the_moment_at_which_it_was_asked_for),
       cmocka_unit_test(test_a_leader_that_resigns_is_succeeded_at_once),
       cmocka_unit_test(test_resigning_without_a_store_takes_a_second),
       cmocka_unit_test(test_a_store_that_comes_late_is_waited_for),

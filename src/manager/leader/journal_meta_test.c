@@ -253,6 +253,23 @@ static void test_a_second_journal_of_the_same_leader_cannot_fork_the_log(void **
   scene_close(&scene);
 }
 
+/* The store was set back, as by a restored backup, and has lost the last record. */
+static void test_a_log_that_lost_its_end_is_not_continued(void **state) {
+  (void)state;
+  struct scene scene;
+  struct desk desk;
+  struct seat *leader = lead(&scene, 7, 1);
+  desk_open(&desk, leader);
+  OK(load(&desk));
+  OK(append_text(&desk, "a"));
+  OK(append_text(&desk, "b"));
+  plant(leader, PREFIX "/log/00000000000000000002", "", 0, false);
+  assert_int_not_equal(append_text(&desk, "c"), PAWL_OK);
+  assert_log(leader, "a", 1);
+  desk_close(&desk);
+  scene_close(&scene);
+}
+
 /* Answers are lost, so transactions are repeated. Each record is stored once. */
 static void test_a_lost_answer_does_not_double_a_record(void **state) {
   (void)state;
@@ -429,6 +446,7 @@ int main(void) {
       cmocka_unit_test(test_a_replaced_log_begins_with_its_snapshot),
       cmocka_unit_test(test_a_record_of_a_deposed_manager_is_refused),
       cmocka_unit_test(test_a_second_journal_of_the_same_leader_cannot_fork_the_log),
+      cmocka_unit_test(test_a_log_that_lost_its_end_is_not_continued),
       cmocka_unit_test(test_a_lost_answer_does_not_double_a_record),
       cmocka_unit_test(test_an_append_waits_for_the_store),
       cmocka_unit_test(test_every_flipped_bit_is_found),

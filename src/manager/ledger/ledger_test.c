@@ -148,6 +148,8 @@ static void tell_all(struct story *story) {
   assert_int_equal(apply_last(story), PAWL_OK);
   tell_entry(story, 3, PWI_ENTRY_VECTOR, "a/c");
   assert_int_equal(apply_last(story), PAWL_OK);
+  pwi_record_restore(next_record(story), 3, 1);
+  assert_int_equal(apply_last(story), PAWL_OK);
   pwi_record_member(next_record(story), 2, 2, 1);
   assert_int_equal(apply_last(story), PAWL_OK);
   pwi_record_member(next_record(story), 2, 2, 2);
