@@ -1,5 +1,7 @@
 /* The gate and its drivers over a fake net, which answers after a number of polls. Tests wait without a
- * deadline, so that a forgotten thread is noticed. */
+ * deadline, so that a forgotten thread is noticed.
+ * timeout: 120
+ */
 #include "base/testing.h"
 #include "api/driver.h"
 #include "host/clock.h"
