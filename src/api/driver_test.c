@@ -1,5 +1,7 @@
 /* The gate and its drivers over a fake net, which answers after a number of polls. Tests wait without a
- * deadline, so that a forgotten thread is noticed. */
+ * deadline, so that a forgotten thread is noticed.
+ * timeout: 120
+ */
 #include "base/testing.h"
 #include "api/driver.h"
 #include "host/clock.h"
@@ -25,6 +27,7 @@ struct fake {
   atomic_int inside; /* threads inside the gate at the moment */
   struct answer answers[ANSWERS_MAX];
   int answer_count;
+  struct pwi_work *work; /* posted with the next answer; NULL: none */
   atomic_int polls;
   pthread_t last_poller;
 };
@@ -41,6 +44,8 @@ static bool give_answers(struct fake *fake) {
       continue;
     }
     pwi_event_set(fake->driver, answer->event);
+    if (fake->work) pwi_driver_post(fake->driver, fake->work);
+    fake->work = NULL;
     *answer = fake->answers[--fake->answer_count];
     given = true;
   }
@@ -192,6 +197,27 @@ static void test_a_call_gets_in_while_another_thread_sleeps_in_the_net(void **st
   teardown(&fake, &driver);
 }
 
+/* The thread has announced itself when nobody polled yet, so it wakes no net. */
+static void test_a_driver_does_not_sleep_while_a_thread_wants_to_enter(void **state) {
+  struct fake fake;
+  struct pwi_driver driver;
+  struct waiter waiter;
+  (void)state;
+  setup(&fake, &driver);
+  atomic_fetch_add(&driver.wanting, 1);
+  start(&waiter, &fake);
+  while (atomic_load(&fake.polls) == 0 || atomic_load(&driver.is_held)) sched_yield();
+  pwi_driver_enter(&driver);
+  atomic_fetch_add(&driver.let_in, 1);
+  atomic_fetch_sub(&driver.wanting, 1);
+  come_in(&fake);
+  pwi_event_set(&driver, &waiter.event);
+  go_away(&fake);
+  pwi_driver_leave(&driver);
+  join(&waiter);
+  teardown(&fake, &driver);
+}
+
 static void test_the_driver_wakes_sleeping_threads_for_their_events(void **state) {
   struct fake fake;
   struct pwi_driver driver;
@@ -208,6 +234,43 @@ static void test_the_driver_wakes_sleeping_threads_for_their_events(void **state
   ask(&fake, &third.event, 1);
   join(&third);
   assert_false(pwi_event_is_set(&first.event));
+  ask(&fake, &first.event, 1);
+  join(&first);
+  teardown(&fake, &driver);
+}
+
+static void test_a_sleeping_thread_minds_its_deadline(void **state) {
+  struct fake fake;
+  struct pwi_driver driver;
+  struct waiter waiter;
+  struct pwi_event never = {0};
+  (void)state;
+  setup(&fake, &driver);
+  start(&waiter, &fake);
+  let_sleep(&fake);
+  int64_t deadline = pwi_host_after(PWI_HOST_SECOND / 100);
+  assert_false(pwi_driver_wait(&driver, &never, deadline));
+  assert_true(pwi_host_now() >= deadline);
+  ask(&fake, &waiter.event, 1);
+  join(&waiter);
+  teardown(&fake, &driver);
+}
+
+/* The driver goes back to sleep in the net, and will not tell. */
+static void test_a_call_wakes_sleeping_threads_for_their_events(void **state) {
+  struct fake fake;
+  struct pwi_driver driver;
+  struct waiter first, second;
+  (void)state;
+  setup(&fake, &driver);
+  start(&first, &fake);
+  let_sleep(&fake);
+  start(&second, &fake);
+  while (atomic_load(&driver.sleepers) < 1) sched_yield();
+  pwi_driver_enter(&driver);
+  pwi_event_set(&driver, &second.event);
+  pwi_driver_leave(&driver);
+  join(&second);
   ask(&fake, &first.event, 1);
   join(&first);
   teardown(&fake, &driver);
@@ -244,6 +307,46 @@ static void test_the_own_thread_drives_while_no_thread_waits(void **state) {
     ask(&fake, &event, 2);
     while (!pwi_event_is_set(&event)) sched_yield();
   }
+  teardown(&fake, &driver);
+}
+
+struct callback {
+  struct pwi_work work;
+  atomic_bool has_run;
+};
+
+static void note_run(struct pwi_work *work) { atomic_store(&((struct callback *)work)->has_run, true); }
+
+/* An answer has a callback, and no thread comes by that could run it. */
+static void test_the_own_thread_leaves_the_net_to_run_work(void **state) {
+  struct fake fake;
+  struct pwi_driver driver;
+  struct pwi_event event = {0};
+  struct callback callback = {.work.run = note_run};
+  (void)state;
+  setup(&fake, &driver);
+  assert_int_equal(pwi_driver_start(&driver), PAWL_OK);
+  fake.work = &callback.work;
+  ask(&fake, &event, 2);
+  while (!atomic_load(&callback.has_run)) sched_yield();
+  assert_true(pwi_event_is_set(&event));
+  teardown(&fake, &driver);
+}
+
+static void test_the_own_thread_drives_again_when_the_last_driver_goes(void **state) {
+  struct fake fake;
+  struct pwi_driver driver;
+  struct waiter waiter;
+  struct pwi_event event = {0};
+  (void)state;
+  setup(&fake, &driver);
+  assert_int_equal(pwi_driver_start(&driver), PAWL_OK);
+  start(&waiter, &fake);
+  while (!atomic_load(&driver.is_resting)) sched_yield();
+  ask(&fake, &waiter.event, 1);
+  join(&waiter);
+  ask(&fake, &event, 2);
+  while (!pwi_event_is_set(&event)) sched_yield();
   teardown(&fake, &driver);
 }
 
@@ -411,9 +514,14 @@ int main(void) {
       cmocka_unit_test(test_a_deadline_that_has_passed_still_looks_once),
       cmocka_unit_test(test_waiting_ends_when_the_time_runs_out),
       cmocka_unit_test(test_a_call_gets_in_while_another_thread_sleeps_in_the_net),
+      cmocka_unit_test(test_a_driver_does_not_sleep_while_a_thread_wants_to_enter),
       cmocka_unit_test(test_the_driver_wakes_sleeping_threads_for_their_events),
+      cmocka_unit_test(test_a_sleeping_thread_minds_its_deadline),
+      cmocka_unit_test(test_a_call_wakes_sleeping_threads_for_their_events),
       cmocka_unit_test(test_a_sleeper_takes_over_when_the_driver_goes),
       cmocka_unit_test(test_the_own_thread_drives_while_no_thread_waits),
+      cmocka_unit_test(test_the_own_thread_leaves_the_net_to_run_work),
+      cmocka_unit_test(test_the_own_thread_drives_again_when_the_last_driver_goes),
       cmocka_unit_test(test_the_own_thread_does_not_stay_when_a_driver_has_yielded_to_it),
       cmocka_unit_test(test_calls_without_a_waiting_thread_poll_the_net_themselves),
       cmocka_unit_test(test_a_flood_of_calls_does_not_starve_the_net),

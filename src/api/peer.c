@@ -123,9 +123,21 @@ static void examine(struct pawl_session *session, struct pwi_peers_wait *wait) {
   if ((is_over || ours.is_dead) && !pwi_event_is_set(&wait->done)) pwi_event_set(&session->driver, &wait->done);
 }
 
+static void end_waits(struct pwi_owned *ring, void (*session_over)(struct pwi_owned *owned)) {
+  for (struct pwi_owned *owned = ring->next; owned != ring; owned = owned->next) session_over(owned);
+}
+
+/* A client that has ended hears of no peers, so no event of an engine would end a wait. */
 void pwi_session_peers_changed(void *context) {
   struct pawl_session *session = context;
+  struct pwi_client_state ours;
   for (struct pwi_peers_wait *wait = session->peers_waits; wait; wait = wait->next) examine(session, wait);
+  pwi_client_state(session->client, &ours);
+  if (!ours.is_dead) return;
+  end_waits(&session->reduces, pwi_reduce_session_over);
+  end_waits(&session->collectives, pwi_collective_session_over);
+  end_waits(&session->items, pwi_items_session_over);
+  end_waits(&session->factors, pwi_factor_session_over);
 }
 
 static void remove_wait(struct pawl_session *session, const struct pwi_peers_wait *wait) {

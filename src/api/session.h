@@ -84,6 +84,12 @@ void pwi_collective_free(struct pwi_owned *owned);
 void pwi_items_free(struct pwi_owned *owned);
 void pwi_factor_free(struct pwi_owned *owned);
 
+/* Inside the gate, when the client has ended for good: threads that wait in the object look at the session. */
+void pwi_reduce_session_over(struct pwi_owned *owned);
+void pwi_collective_session_over(struct pwi_owned *owned);
+void pwi_items_session_over(struct pwi_owned *owned);
+void pwi_factor_session_over(struct pwi_owned *owned);
+
 /* Inside the gate: makes a task that is in line and has a reference for the client and, with a handle, one
  * for the caller. `what` must be static, `subject` from the pool. PAWL_NO_MEMORY; PAWL_NODE_STOPPED if the
  * session is being closed. */
@@ -121,7 +127,8 @@ pawl_status pwi_session_error(struct pawl_session *session, pawl_status status, 
  * first. */
 bool pwi_session_settle(struct pawl_session *session, uint64_t serial, int64_t deadline);
 
-/* Inside the gate: the membership has changed, or the client has ended. Wakes threads that wait for peers. */
+/* Inside the gate: the membership has changed, or the client has ended. Wakes threads that wait for peers, or in an
+ * engine of a client that has ended. */
 void pwi_session_peers_changed(void *session);
 
 /* The name of a group's catalogue entry: space/name becomes space/.name. PAWL_INVALID, with a text that

@@ -73,6 +73,26 @@ static void test_disk_jobs_are_done_in_their_order_by_another_thread(void **stat
   pwi_host_disk_queue_close(disk_queue);
 }
 
+static atomic_bool has_begun;
+
+static void begin_and_note(struct pwi_disk_job *disk_job) {
+  atomic_store(&has_begun, true);
+  for (int i = 0; i < 20; i++) note_slowly(disk_job);
+}
+
+/* The queue is empty, but its last job still runs. */
+static void test_a_queue_is_settled_once_its_last_job_has_ended(void **state) {
+  (void)state;
+  struct noted noted = {.disk_job.run = begin_and_note};
+  struct pwi_disk_queue *disk_queue = open_disk_queue();
+  atomic_store(&has_begun, false);
+  disk_queue->ops->send(disk_queue, &noted.disk_job);
+  while (!atomic_load(&has_begun)) sched_yield();
+  disk_queue->ops->settle(disk_queue);
+  assert_true(pwi_disk_job_is_done(&noted.disk_job));
+  pwi_host_disk_queue_close(disk_queue);
+}
+
 static void test_closing_waits_for_jobs_under_way(void **state) {
   (void)state;
   static struct noted noted[DISK_JOBS];
@@ -239,6 +259,7 @@ static void test_without_memory_there_is_no_disk_queue(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_disk_jobs_are_done_in_their_order_by_another_thread),
+      cmocka_unit_test(test_a_queue_is_settled_once_its_last_job_has_ended),
       cmocka_unit_test(test_closing_waits_for_jobs_under_way),
       cmocka_unit_test(test_an_unused_queue_closes_at_once),
       cmocka_unit_test(test_without_a_thread_disk_jobs_are_done_at_once),

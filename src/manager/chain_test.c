@@ -584,6 +584,23 @@ static void test_the_later_of_two_members_in_conflict_is_removed(void **state) {
   }
 }
 
+/* Its neighbour may not have reached it again yet, and complains. */
+static void test_on_a_busy_machine_a_member_that_came_back_has_more_time(void **state) {
+  (void)state;
+  open_chains(&world, 87, 1, 4);
+  struct pwi_arc arc = now()->arcs[0];
+  uint64_t head = arc.chain[0].node.id, tail = arc.chain[1].node.id;
+  pwi_sim_allow(world.sim, PWI_SIM_SECOND);
+  pwi_sim_break(world.sim, actor_of(tail)->node, world.manager_node);
+  run_for(&world, 700 * PWI_SIM_MILLISECOND);
+  complain(actor_of(head), pwi_view_arc_range(now(), 0), tail);
+  assert_int_equal(now()->arcs[0].count, 2);
+  pwi_sim_allow(world.sim, 0);
+  complain(actor_of(head), pwi_view_arc_range(now(), 0), tail);
+  assert_int_equal(now()->arcs[0].count, 1);
+  world_close(&world);
+}
+
 static void test_a_member_that_cannot_follow_is_dropped(void **state) {
   (void)state;
   open_chains(&world, 81, 2, 5);
@@ -729,6 +746,7 @@ int main(void) {
       cmocka_unit_test(test_one_shard_of_each_process_leaves),
       cmocka_unit_test(test_shards_that_leave_keep_copies_until_there_are_others),
       cmocka_unit_test(test_the_later_of_two_members_in_conflict_is_removed),
+      cmocka_unit_test(test_on_a_busy_machine_a_member_that_came_back_has_more_time),
       cmocka_unit_test(test_a_member_that_cannot_follow_is_dropped),
       cmocka_unit_test(test_a_member_that_cannot_follow_stays_if_no_other_is_connected),
       cmocka_unit_test(test_a_server_without_memory_is_given_no_more_arcs),

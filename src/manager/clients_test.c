@@ -129,6 +129,22 @@ static void test_a_client_is_retired_after_its_grace_and_comes_back_as_another(v
   world_close(&world);
 }
 
+static void test_on_a_busy_machine_a_client_has_more_grace(void **state) {
+  (void)state;
+  world_open(&world, 20, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  client->keeps_away = true;
+  pwi_sim_allow(world.sim, 2 * PWI_SIM_SECOND);
+  pwi_sim_break(world.sim, client->node, world.manager_node);
+  run_for(&world, (2000 + 1900) * PWI_SIM_MILLISECOND);
+  assert_false(sees_it_retired(s));
+  run_for(&world, 200 * PWI_SIM_MILLISECOND);
+  assert_true(sees_it_retired(s));
+  world_close(&world);
+}
+
 /* The time in which the manager itself stood still does not count. */
 static void test_a_client_keeps_its_grace_when_the_manager_stands_still(void **state) {
   (void)state;
@@ -312,6 +328,7 @@ int main(void) {
       cmocka_unit_test(test_a_client_has_a_host_and_a_rack_of_one_word),
       cmocka_unit_test(test_a_client_that_returns_in_time_keeps_its_sender_id),
       cmocka_unit_test(test_a_client_is_retired_after_its_grace_and_comes_back_as_another),
+      cmocka_unit_test(test_on_a_busy_machine_a_client_has_more_grace),
       cmocka_unit_test(test_a_client_keeps_its_grace_when_the_manager_stands_still),
       cmocka_unit_test(test_a_client_that_others_miss_is_retired_without_its_grace),
       cmocka_unit_test(test_a_client_is_retired_though_it_is_here),

@@ -91,6 +91,24 @@ static void test_a_handover_does_not_outlive_another_view(void **state) {
   world_close(&world);
 }
 
+static void test_on_a_busy_machine_a_handover_has_more_time(void **state) {
+  (void)state;
+  open_chains(&world, 76, 1, 3);
+  struct actor *client = add_operator(&world);
+  struct pwi_arc before = now()->arcs[0];
+  struct actor *head = actor_of(before.chain[0].node.id);
+  head->moving = MOVES_NEVER;
+  pwi_sim_allow(world.sim, PWI_SIM_SECOND);
+  assert_int_equal(ask_move(client, pwi_view_arc_range(now(), 0), before.chain[1].node.id), PAWL_OK);
+  run_until(head, has_order);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(head->cancels, 0);
+  finish(head);
+  run_until(head, is_at_rest);
+  assert_int_equal(now()->arcs[0].chain[0].node.id, before.chain[1].node.id);
+  world_close(&world);
+}
+
 /* On a busy machine a follower may need longer than the first attempts permit. */
 static void test_a_handover_is_given_more_time_after_each_failure(void **state) {
   (void)state;
@@ -270,6 +288,7 @@ int main(void) {
       cmocka_unit_test(test_a_member_becomes_head_by_a_handover),
       cmocka_unit_test(test_a_handover_that_is_not_answered_is_taken_back),
       cmocka_unit_test(test_a_handover_does_not_outlive_another_view),
+      cmocka_unit_test(test_on_a_busy_machine_a_handover_has_more_time),
       cmocka_unit_test(test_a_handover_is_given_more_time_after_each_failure),
       cmocka_unit_test(test_a_slow_journal_takes_no_time_from_a_handover),
       cmocka_unit_test(test_no_other_move_makes_a_view_while_a_handover_is_under_way),

@@ -80,6 +80,28 @@ static void test_a_server_that_is_silent_is_down_and_keeps_its_arcs_until_it_ret
   world_close(&world);
 }
 
+static int64_t time_until_down(int64_t allowance) {
+  world_open(&world, 3, 2);
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  struct actor *b = add_server(&world, "b", 20, 0, 1);
+  run_until(a, has_arcs);
+  pwi_sim_allow(world.sim, allowance);
+  pwi_sim_cut(world.sim, b->node, PWI_SIM_ALL);
+  pwi_sim_cut(world.sim, PWI_SIM_ALL, b->node);
+  int64_t begun = pwi_sim_now(world.sim);
+  run_until(a, sees_one_down);
+  int64_t took = pwi_sim_now(world.sim) - begun;
+  world_close(&world);
+  return took;
+}
+
+/* Its witness waits longer for it, once for what the manager allows, and once for what the witness does itself. */
+static void test_on_a_busy_machine_a_server_has_more_time(void **state) {
+  (void)state;
+  int64_t later = time_until_down(300 * PWI_SIM_MILLISECOND) - time_until_down(0);
+  assert_true(later >= 590 * PWI_SIM_MILLISECOND);
+}
+
 static void test_a_server_that_returns_within_its_grace_was_never_down(void **state) {
   (void)state;
   world_open(&world, 4, 2);
@@ -466,6 +488,7 @@ int main(void) {
       cmocka_unit_test(test_first_arcs_wait_for_all_shards_of_enough_processes),
       cmocka_unit_test(test_one_server_holds_all_arcs),
       cmocka_unit_test(test_a_server_that_is_silent_is_down_and_keeps_its_arcs_until_it_returns),
+      cmocka_unit_test(test_on_a_busy_machine_a_server_has_more_time),
       cmocka_unit_test(test_a_server_that_returns_within_its_grace_was_never_down),
       cmocka_unit_test(test_a_server_process_that_starts_anew_is_a_new_node),
       cmocka_unit_test(test_a_client_with_a_wrong_secret_is_refused),

@@ -25,7 +25,7 @@ struct stub_region {
 struct stub_net {
   struct pwi_net net;
   struct stub_region *regions; /* open ones */
-  int64_t now;
+  int64_t now, allowance;
 
   int64_t timer_at; /* of the timer that was set last and not cancelled; 0: none */
   uint64_t timer_cookie, last_timer;
@@ -49,6 +49,10 @@ struct stub_net {
 static inline struct stub_net *stub_of(struct pwi_net *net) { return (struct stub_net *)(void *)net; }
 
 static inline int64_t stub_now(const struct pwi_net *net) { return ((const struct stub_net *)(const void *)net)->now; }
+
+static inline int64_t stub_allowance(const struct pwi_net *net) {
+  return ((const struct stub_net *)(const void *)net)->allowance;
+}
 
 static inline pawl_status stub_timer_set(struct pwi_net *net, int64_t at, uint64_t cookie,
                                          struct pwi_timer *timer_out) {
@@ -128,6 +132,7 @@ static inline void stub_region_close(struct pwi_net *net, struct pwi_region *reg
 /* The clock begins at one second, so that 0 can mean "never". */
 static inline void stub_start(struct stub_net *stub, const struct pwi_actor *actor, void *self) {
   static const struct pwi_net_ops ops = {.now = stub_now,
+                                         .allowance = stub_allowance,
                                          .timer_set = stub_timer_set,
                                          .timer_cancel = stub_timer_cancel,
                                          .hello_set = stub_hello_set,

@@ -154,6 +154,15 @@ static void test_a_node_that_is_stopped_or_cut_off_is_silent(void **state) {
   assert_int_equal(try_second(200 * PWI_SIM_MILLISECOND), PWI_VERDICT_SILENT);
 }
 
+static void test_on_a_busy_machine_a_probe_has_more_time(void **state) {
+  (void)state;
+  pwi_sim_allow(sim, PWI_SIM_SECOND);
+  pwi_sim_pause(sim, parties[1].node, 900 * PWI_SIM_MILLISECOND);
+  assert_int_equal(try_second(850 * PWI_SIM_MILLISECOND), PWI_VERDICT_NONE);
+  run_for(200 * PWI_SIM_MILLISECOND);
+  assert_int_equal(parties[0].told[0].verdict, PWI_VERDICT_ALIVE);
+}
+
 /* A process that is ending may drop several connections; these do not count as answers. */
 static void test_a_link_that_breaks_at_once_is_tried_again(void **state) {
   (void)state;
@@ -196,6 +205,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_a_node_is_gone_if_no_process_listens, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_node_is_gone_if_another_listens, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_node_that_is_stopped_or_cut_off_is_silent, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_on_a_busy_machine_a_probe_has_more_time, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_link_that_breaks_at_once_is_tried_again, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_node_that_rejects_the_link_is_alive, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_a_process_without_a_number_proves_nothing, set_up, tear_down),

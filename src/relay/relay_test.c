@@ -210,6 +210,19 @@ static void test_a_child_whose_link_is_lost_has_to_be_permitted_again(void **sta
 
 /* --- leaving, and memory -------------------------------------------------------------------------------- */
 
+static void test_a_child_is_as_urgent_as_its_key_permits(void **state) {
+  FAMILY(false);
+  struct relay_child *child = pwi_idmap_get(&family.relay->children, link_of(11).id);
+  assert_non_null(child);
+  child->rights = (struct pwi_rights){.write = true, .priority = 6};
+  for (uint64_t stated = 1; stated <= PWI_PRIORITY_HIGHEST; stated++) {
+    assert_int_equal(pwi_relay_hear_priority(family.relay, link_of(11), stated), PAWL_OK);
+    assert_int_equal(child->priority, stated < 6 ? stated : 6);
+  }
+  assert_int_equal(pwi_relay_hear_priority(family.relay, link_of(11), PWI_PRIORITY_HIGHEST + 1), PAWL_UNSUPPORTED);
+  close_family(&family);
+}
+
 static void test_a_relay_that_leaves_answers_all_and_takes_nothing_more(void **state) {
   FAMILY(false);
   keep_rows(&family, 5, 4, 1);
@@ -252,6 +265,7 @@ int main(void) {
       cmocka_unit_test(test_only_a_relay_pulls_for_others),
       cmocka_unit_test(test_what_sixteen_relays_have_passed_on_goes_in_a_circle),
       cmocka_unit_test(test_a_child_whose_link_is_lost_has_to_be_permitted_again),
+      cmocka_unit_test(test_a_child_is_as_urgent_as_its_key_permits),
       cmocka_unit_test(test_a_relay_that_leaves_answers_all_and_takes_nothing_more),
       cmocka_unit_test(test_without_memory_pushes_and_pulls_are_left_to_their_senders),
   };

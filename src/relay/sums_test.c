@@ -113,6 +113,33 @@ static void test_a_sum_waits_for_members_for_a_while_only(void **state) {
   close_family(&family);
 }
 
+/* The members of this group push half a second apart: the next sum waits as long. */
+static void test_a_sum_waits_as_long_as_pushes_of_a_tick_were_apart(void **state) {
+  FAMILY(false);
+  push_now(&family, 11, 1, 1);
+  push_now(&family, 12, 1, 1);
+  wait_for_hold(&family);
+  family.scene.net.now += 500 * MILLISECOND;
+  push_now(&family, 13, 1, 1); /* too late for that one */
+  wait_for_hold(&family);
+  pwi_relay_give_up(family.relay);
+  while (under_way(&family)) apply(&family);
+  push_now(&family, 11, 2, 1);
+  family.scene.net.now += 500 * MILLISECOND;
+  family.relay->relaying.look(family.relay, family.scene.net.now);
+  assert_null(under_way(&family));
+  close_family(&family);
+}
+
+static void test_a_push_for_which_there_is_no_room_is_not_taken(void **state) {
+  FAMILY(false);
+  family.relay->config.memory_max = 2000; /* a sum has about a thousand bytes besides its values */
+  expect_nothing(&family, push_now(&family, 11, 1, 1));
+  expect_code(&family, push_now(&family, 11, 2, 1), PWI_CODE_DIRECT); /* of another tick */
+  expect_nothing(&family, push_now(&family, 12, 1, 1));               /* takes no more room */
+  close_family(&family);
+}
+
 static void expect_own_sum(struct family *family, struct asked asked) {
   asked.head.sender = 12;
   uint64_t number = ask(family, &asked);
@@ -232,6 +259,8 @@ int main(void) {
       cmocka_unit_test(test_a_second_push_of_a_member_in_a_tick_is_not_taken),
       cmocka_unit_test(test_a_push_that_comes_after_its_sum_was_sent_begins_another),
       cmocka_unit_test(test_a_sum_waits_for_members_for_a_while_only),
+      cmocka_unit_test(test_a_sum_waits_as_long_as_pushes_of_a_tick_were_apart),
+      cmocka_unit_test(test_a_push_for_which_there_is_no_room_is_not_taken),
       cmocka_unit_test(test_only_pushes_of_one_tick_to_the_same_keys_are_added_up),
       cmocka_unit_test(test_a_push_alone_arrives_as_it_was),
       cmocka_unit_test(test_pushes_that_the_server_has_not_applied_go_back_to_their_senders),

@@ -259,6 +259,39 @@ static void test_an_attempt_that_takes_a_second_is_given_up(void **state) {
   stop_scene(&s);
 }
 
+/* The net says how late nodes are at present (pwi_net_allowance). */
+static void test_on_a_busy_machine_a_neighbour_has_more_time(void **state) {
+  (void)state;
+  for (int is_heard = 0; is_heard < 2; is_heard++) {
+    struct scene s;
+    start_scene(&s, 1, "12");
+    s.net.allowance = 400 * MILLISECOND;
+    take_down(&s, follow(&s, 2));
+    for (int i = 0; i < (is_heard ? 11 : 8); i++) is_heard ? look_heard(&s) : pass(&s, 50);
+    assert_int_equal(warnings(&s), 1);
+    assert_int_equal(complaints(&s), 0);
+    if (!is_heard) answer_warning(&s);
+    assert_int_equal(s.net.closed_count, 0); /* an attempt that is 400 ms old may still succeed */
+    if (is_heard) look_heard(&s);
+    assert_int_equal(complaints(&s), is_heard);
+    stop_scene(&s);
+  }
+}
+
+static void test_on_a_busy_machine_an_attempt_has_more_time(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene(&s, 1, "12");
+  s.net.allowance = 400 * MILLISECOND;
+  s.net.now += 1399 * MILLISECOND;
+  pwi_server_chains_watch(s.server);
+  assert_int_equal(s.net.closed_count, 0);
+  s.net.now += MILLISECOND;
+  pwi_server_chains_watch(s.server);
+  assert_int_equal(s.net.closed_count, 1);
+  stop_scene(&s);
+}
+
 static void test_a_follower_that_confirms_nothing_is_silent(void **state) {
   (void)state;
   struct scene s;
@@ -331,6 +364,8 @@ int main(void) {
       T(every_loss_of_a_link_is_warned_of_anew),
       T(a_server_that_stood_still_complains_of_no_member),
       T(an_attempt_that_takes_a_second_is_given_up),
+      T(on_a_busy_machine_a_neighbour_has_more_time),
+      T(on_a_busy_machine_an_attempt_has_more_time),
       T(a_follower_that_confirms_nothing_is_silent),
       T(a_target_that_is_being_filled_is_not_opened),
       T(a_head_without_memory_says_so),

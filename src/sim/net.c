@@ -171,10 +171,13 @@ static pawl_status poll(struct pwi_net *net, int64_t deadline) {
 /* To its peers it looks as if the process ended. */
 static void destroy(struct pwi_net *base) { pwi_sim_node_kill_now(net_of(base)->node); }
 
+static int64_t allowance(const struct pwi_net *net) { return const_net_of(net)->node->sim->allowance; }
+
 static const struct pwi_net_ops ops = {
     .destroy = destroy,
     .poll = poll,
     .wake = wake,
+    .allowance = allowance,
     .now = now,
     .timer_set = timer_set,
     .timer_cancel = timer_cancel,

@@ -117,6 +117,8 @@ void pwi_sim_destroy(struct pwi_sim *sim) {
   pwi_free(sim);
 }
 
+void pwi_sim_allow(struct pwi_sim *sim, int64_t allowance) { sim->allowance = allowance; }
+
 int64_t pwi_sim_now(const struct pwi_sim *sim) { return sim->now; }
 
 void pwi_sim_stream(const struct pwi_sim *sim, uint64_t number, struct pwi_random *random_out) {

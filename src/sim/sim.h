@@ -266,6 +266,10 @@ void pwi_sim_kill(struct pwi_sim *sim, struct pwi_sim_node node);
  * PAWL_OK, and a failure is only logged. */
 pawl_status pwi_sim_restart(struct pwi_sim *sim, struct pwi_sim_node node);
 
+/* From now on every net says that it allows its peers so much (pwi_net_allowance), as on a busy machine; at first
+ * nothing. How long a silent link lives stays as it is. */
+void pwi_sim_allow(struct pwi_sim *sim, int64_t allowance);
+
 /* Stops the node for a while, as SIGSTOP does; PWI_NET_NEVER: until pwi_sim_resume. A second pause may prolong the
  * first, and does not shorten it. */
 void pwi_sim_pause(struct pwi_sim *sim, struct pwi_sim_node node, int64_t duration);

@@ -299,6 +299,7 @@ struct pwi_sim {
   struct sim_event *flow_event; /* when the next flow arrives; NULL: none is scheduled */
   bool flows_changed;
 
+  int64_t allowance; /* of every net */
   pawl_status failed;
   char failure[256];
 };

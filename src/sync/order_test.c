@@ -159,6 +159,21 @@ static void test_the_failure_of_a_subtask_is_that_of_the_task(void **state) {
   pwi_task_order_fini(&order);
 }
 
+/* It has failed before it began. */
+static void test_a_task_whose_subtask_has_failed_ends_after_what_it_waits_for(void **state) {
+  (void)state;
+  start();
+  struct pwi_ordered_task before = add_below(NOBODY, 0, NULL), a = ADD(before), child = add_below(a, 0, NULL);
+  assert_next(before);
+  assert_next(child);
+  pwi_task_order_end(&order, child, PAWL_IO);
+  assert_int_equal(finished[a.id], 0);
+  pwi_task_order_end(&order, before, PAWL_OK);
+  assert_true(finished[a.id] > 0);
+  assert_int_equal(ends[a.id].status, PAWL_IO);
+  pwi_task_order_fini(&order);
+}
+
 static void test_an_unknown_predecessor_is_refused(void **state) {
   (void)state;
   start();
@@ -339,6 +354,7 @@ int main(void) {
       cmocka_unit_test(test_a_task_that_runs_anyway_begins_after_a_failure),
       cmocka_unit_test(test_a_task_has_finished_when_its_subtasks_have),
       cmocka_unit_test(test_the_failure_of_a_subtask_is_that_of_the_task),
+      cmocka_unit_test(test_a_task_whose_subtask_has_failed_ends_after_what_it_waits_for),
       cmocka_unit_test(test_an_unknown_predecessor_is_refused),
       cmocka_unit_test(test_a_long_row_of_failures_needs_no_stack),
       cmocka_unit_test(test_random_tasks_keep_their_order),

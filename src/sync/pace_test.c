@@ -57,6 +57,19 @@ static void test_a_later_iteration_that_is_over_does_not_count_before_an_earlier
   pwi_pace_fini(&pace);
 }
 
+static void test_an_iteration_without_tasks_has_not_finished_before_it_ends(void **state) {
+  (void)state;
+  start("bounded 2", false, 0);
+  assert_true(next(1));
+  end();
+  assert_true(next(0));
+  pwi_pace_over(&pace, 1);
+  assert_int_equal(pace.finished, 1);
+  end();
+  assert_int_equal(pace.finished, 2);
+  pwi_pace_fini(&pace);
+}
+
 static void test_a_late_member_counts_ticks_as_the_others_do(void **state) {
   (void)state;
   start("ssp 1", true, 7);
@@ -163,6 +176,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_an_iteration_has_finished_when_it_was_ended_and_all_its_tasks_are_over),
       cmocka_unit_test(test_a_later_iteration_that_is_over_does_not_count_before_an_earlier_one),
+      cmocka_unit_test(test_an_iteration_without_tasks_has_not_finished_before_it_ends),
       cmocka_unit_test(test_a_late_member_counts_ticks_as_the_others_do),
       cmocka_unit_test(test_several_iterations_are_one_tick_and_their_number_may_change),
       cmocka_unit_test(test_a_larger_bound_lets_a_waiting_iteration_go),

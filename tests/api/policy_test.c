@@ -7,6 +7,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "api/session.h"
+#include "host/clock.h"
+
 #define BRIEF (PAWL_SECOND / 50)
 
 static struct pawl_iterations *make(struct pawl_group *group, const char *policy) {
@@ -54,6 +57,53 @@ static void test_a_bound_lets_so_many_be_under_way(void **state) {
   assert_true(figures.slowest == UINT64_MAX);
   end(tasks[2], PAWL_OK);
   end(tasks[3], PAWL_OK);
+  pawl_iterations_destroy(iterations);
+}
+
+/* --- news while an iteration waits ------------------------------------------------------------------------ */
+
+#define UNTOLD (30 * PAWL_SECOND) /* an iteration that hears of no news looks again only then */
+
+struct waiting {
+  struct pawl_iterations *iterations;
+  pthread_t thread;
+  int64_t late;
+  pawl_status status;
+};
+
+static void *wait_to_begin(void *context) {
+  struct waiting *waiting = context;
+  waiting->status = pawl_iteration_begin(waiting->iterations, UNTOLD, NULL);
+  return NULL;
+}
+
+/* Another thread begins an iteration, which waits as soon as it drives the net. */
+static void begin_beside(struct waiting *waiting, struct pawl_iterations *iterations) {
+  *waiting = (struct waiting){.iterations = iterations, .late = pwi_host_after(UNTOLD)};
+  assert_int_equal(pthread_create(&waiting->thread, NULL, wait_to_begin, waiting), 0);
+  while (!atomic_load(&session->driver.is_driven)) sched_yield();
+}
+
+static void must_begin(struct waiting *waiting) {
+  pthread_join(waiting->thread, NULL);
+  must(waiting->status);
+  assert_true(pwi_host_now() < waiting->late);
+  must(pawl_iteration_end(waiting->iterations, NAN));
+}
+
+static void test_an_iteration_that_waits_hears_of_ends_and_of_another_bound(void **state) {
+  (void)state;
+  struct pawl_iterations *iterations = make(NULL, "bounded 0");
+  struct pawl_task *task = iterate(iterations, 1);
+  struct waiting waiting;
+  begin_beside(&waiting, iterations);
+  end(task, PAWL_OK);
+  must_begin(&waiting);
+  task = iterate(iterations, 3);
+  begin_beside(&waiting, iterations);
+  must(pawl_iterations_set_bound(iterations, 1));
+  must_begin(&waiting);
+  end(task, PAWL_OK);
   pawl_iterations_destroy(iterations);
 }
 
@@ -315,6 +365,7 @@ static void test_who_joins_late_begins_where_the_others_are(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_bound_lets_so_many_be_under_way),
+      cmocka_unit_test(test_an_iteration_that_waits_hears_of_ends_and_of_another_bound),
       cmocka_unit_test(test_notify_ack_sends_one_version_at_a_time),
       cmocka_unit_test(test_tasks_of_iterations_that_are_gone_go_on),
       cmocka_unit_test(test_a_failure_is_told_once_and_the_next_one_may_start),

@@ -17,13 +17,14 @@
 
 struct node {
   struct pwi_net *net;
-  bool is_up, is_down;
+  bool is_up, is_down, has_plane;
   pawl_status why;
 };
 
 static void on_up(void *self, struct pwi_link link, const struct pwi_link_info *info) {
-  (void)link, (void)info;
+  (void)link;
   ((struct node *)self)->is_up = true;
+  ((struct node *)self)->has_plane = (info->can & PWI_LINK_HAS_PLANE) != 0;
 }
 
 static void on_down(void *self, struct pwi_link link, pawl_status why) {
@@ -54,7 +55,7 @@ static void take_turn(struct node *node) {
 }
 
 static void stand_still(int64_t time) {
-  struct timespec pause = {.tv_nsec = time};
+  struct timespec pause = {.tv_sec = time / (1000 * MILLISECOND), .tv_nsec = time % (1000 * MILLISECOND)};
   nanosleep(&pause, NULL);
 }
 
@@ -106,6 +107,34 @@ static void test_a_tls_link_comes_up_between_stops(void **state) {
   pwi_keyring_destroy(keys);
 }
 
+#define PAIRS 8                         /* more than a link needs turns */
+#define PLANE_STOP (2200 * MILLISECOND) /* longer than a connector waits for a data plane */
+
+/* Each pair stands still at another moment of the negotiation, or after it, all of them at once. So long a stop is no delay
+ * that the net would expect again: the stop itself must not count as silence. */
+static void test_a_long_stop_costs_no_link_and_no_data_plane(void **state) {
+  struct node from[PAIRS], to[PAIRS];
+  struct pwi_link link;
+  bool is_available;
+  (void)state;
+  pwi_tcp_plane_about(&is_available);
+  for (int i = 0; i < PAIRS; i++) {
+    open_node(&from[i], PWI_PLANE_AUTO, NULL);
+    open_node(&to[i], PWI_PLANE_AUTO, NULL);
+    assert_int_equal(pwi_net_listen(to[i].net, "127.0.0.1:0"), PAWL_OK);
+    assert_int_equal(pwi_net_connect(from[i].net, pwi_net_address(to[i].net), &link), PAWL_OK);
+    for (int turn = 0; turn < i; turn++) take_turn(&from[i]), take_turn(&to[i]);
+  }
+  stand_still(PLANE_STOP);
+  for (int i = 0; i < PAIRS; i++) {
+    for (int turn = 0; turn < TURNS; turn++) take_turn(&from[i]), take_turn(&to[i]);
+    assert_true(from[i].is_up && to[i].is_up && !from[i].is_down && !to[i].is_down);
+    assert_true(from[i].has_plane == is_available && to[i].has_plane == is_available);
+    pwi_net_destroy(from[i].net);
+    pwi_net_destroy(to[i].net);
+  }
+}
+
 /* Time in which a node listens counts, also if it stands still now and then: a stranger that says nothing is not kept for ever. */
 static void test_a_stranger_that_says_nothing_is_sent_away_all_the_same(void **state) {
   struct node to;
@@ -135,6 +164,7 @@ int main(void) {
       cmocka_unit_test(test_a_plain_link_comes_up_between_stops),
       cmocka_unit_test(test_a_link_with_a_data_plane_comes_up_between_stops),
       cmocka_unit_test(test_a_tls_link_comes_up_between_stops),
+      cmocka_unit_test(test_a_long_stop_costs_no_link_and_no_data_plane),
       cmocka_unit_test(test_a_stranger_that_says_nothing_is_sent_away_all_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

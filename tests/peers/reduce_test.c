@@ -404,6 +404,25 @@ static void test_a_member_that_is_silent_is_not_lost_before_its_grace_is_over(vo
   assert_true(silent > 12);
 }
 
+static void test_on_a_busy_machine_a_step_waits_longer_before_it_asks(void **state) {
+  (void)state;
+  begin();
+  team.graph = "complete";
+  team.lingers = true;
+  open_scene_with(1, 3, 10 * PWI_SIM_SECOND);
+  run_until(5);
+  pwi_sim_pause(team.cluster.sim, team.reducers[1].client.node, 700 * MS);
+  cluster_run_for(&team.cluster, 20 * MS);
+  const struct pwi_reduce *engine = team.reducers[0].engine;
+  assert_int_equal(pwi_reduce_want(engine), PWI_REDUCE_WAIT);
+  int64_t sooner = pwi_reduce_look_at(engine);
+  pwi_sim_allow(team.cluster.sim, PWI_SIM_SECOND);
+  assert_true(pwi_reduce_look_at(engine) - sooner >= 900 * MS);
+  pwi_sim_allow(team.cluster.sim, 0);
+  run_until(engine->completed + 3);
+  end();
+}
+
 /* Its actor answers while the application computes, so nobody takes it for silent. */
 static void test_a_member_that_computes_for_long_answers(void **state) {
   (void)state;
@@ -578,6 +597,7 @@ int main(void) {
       cmocka_unit_test(test_a_link_breaks_in_the_middle_of_a_put),
       cmocka_unit_test(test_a_member_that_stands_still_for_five_seconds_comes_back),
       cmocka_unit_test(test_a_member_that_is_silent_is_not_lost_before_its_grace_is_over),
+      cmocka_unit_test(test_on_a_busy_machine_a_step_waits_longer_before_it_asks),
       cmocka_unit_test(test_a_member_that_computes_for_long_answers),
       cmocka_unit_test(test_a_member_that_comes_back_waits_for_those_that_make_no_steps),
       cmocka_unit_test(test_a_member_is_killed_while_the_graph_is_regenerated),

@@ -114,7 +114,7 @@ void sharer_set(struct sharer *sharer, uint64_t key, uint64_t clock) {
   if (sharer->dies) {
     club->deaths++;
     pwi_cluster_timer(&sharer->client, 0, TIMER_DIE);
-  } else if (must_tell) {
+  } else if (must_tell && !club->is_mute) {
     pwi_items_tell(sharer->engine, key, 1);
   }
 }
@@ -196,7 +196,8 @@ static void wakes(void *context) { wake_later(context); }
 static void open_engine(struct sharer *sharer) {
   struct club *club = sharer->club;
   char problem[PWI_ITEMS_PROBLEM_MAX];
-  struct pawl_items_keys mine = {sharer->index, SHARED_KEYS, club->count}, all = {0, club->count * SHARED_KEYS, 1};
+  struct pawl_items_keys mine[] = {{sharer->index, SHARED_KEYS, club->count}, {1, 1, 1}},
+                         all = {0, club->count * SHARED_KEYS, 1};
   struct pwi_items_config config = {.peers = sharer->peers,
                                     .net = sharer->client.net,
                                     .group = sharer->group,
@@ -204,14 +205,14 @@ static void open_engine(struct sharer *sharer) {
                                     .size =
                                         club->other_size[sharer->index] ? club->other_size[sharer->index] : club->size,
                                     .count = club->count * SHARED_KEYS,
-                                    .produces = &mine,
-                                    .produces_count = 1,
+                                    .produces = mine,
+                                    .produces_count = club->second && club->second == sharer->index ? 2 : 1,
                                     .consumes = &all,
                                     .consumes_count = 1,
                                     .variant = club->variant,
                                     .is_conservative = club->is_conservative,
                                     .slack = (uint32_t)club->slack,
-                                    .producers = 1,
+                                    .producers = club->second ? 2 : 1,
                                     .work_per_clock = 1,
                                     .context = sharer,
                                     .wakes = wakes,

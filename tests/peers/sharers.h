@@ -64,12 +64,14 @@ struct club {
   uint32_t count;
   size_t size;                    /* of an item */
   size_t other_size[SHARERS_MAX]; /* of one member; 0: as the others */
+  uint32_t second;                /* a member that produces the first key of member 1, too; 0: none */
   enum pawl_items_variant variant;
   bool is_conservative;
   uint64_t slack;
   int64_t compute_max;
   double die_chance;          /* in the middle of a set */
   bool is_still[SHARERS_MAX]; /* this member sets nothing */
+  bool is_mute;               /* sets are not told to the engine, as by a process that is killed before that */
   bool may_fail;              /* calls may return PAWL_NO_MEMORY: the member then closes the context */
   void (*entered)(const struct sharer *sharer); /* around all that calls the engine; NULL: nothing to do */
   void (*left)(const struct sharer *sharer);

@@ -23,6 +23,8 @@ static void wakes(void *context) {
   if (!pwi_event_is_set(&collective->event)) pwi_event_set(driver_of(collective), &collective->event);
 }
 
+void pwi_collective_session_over(struct pwi_owned *owned) { wakes(owned); }
+
 static void closed(void *context) {
   struct pawl_collective *collective = context;
   collective->is_closed = true;

@@ -29,6 +29,8 @@ static void wakes(void *context) {
   if (!pwi_event_is_set(&factor->event)) pwi_event_set(driver_of(factor), &factor->event);
 }
 
+void pwi_factor_session_over(struct pwi_owned *owned) { wakes(owned); }
+
 static void closed(void *context) {
   struct pawl_factor *factor = context;
   factor->is_closed = true;

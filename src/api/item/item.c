@@ -34,6 +34,8 @@ static void wakes(void *context) {
   if (!pwi_event_is_set(&items->event)) pwi_event_set(driver_of(items), &items->event);
 }
 
+void pwi_items_session_over(struct pwi_owned *owned) { pwi_items_wake(((struct pawl_items *)owned)->engine); }
+
 static void closed(void *context) {
   struct pawl_items *items = context;
   items->is_closed = true;

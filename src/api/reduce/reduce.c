@@ -35,6 +35,8 @@ static void wakes(void *context) {
   if (!pwi_event_is_set(&reduce->event)) pwi_event_set(driver_of(reduce), &reduce->event);
 }
 
+void pwi_reduce_session_over(struct pwi_owned *owned) { wakes(owned); }
+
 static void closed(void *context) {
   struct pawl_reduce *reduce = context;
   reduce->is_closed = true;

@@ -306,6 +306,24 @@ static void test_a_cancelled_call_is_not_answered(void **state) {
   assert_int_equal(pwi_memory_counts().live, before);
 }
 
+/* The answer is here, and the actor has not turned to it yet. */
+static void test_a_call_that_is_cancelled_after_its_answer_is_not_answered(void **state) {
+  (void)state;
+  struct fake fake;
+  struct client client;
+  struct asked asked;
+  fake_open(&fake, ANSWERS, 200, GOOD);
+  client_open(&client, &fake.port, 1);
+  begin(&client, &asked, PWI_META_PATIENT);
+  while (sem_wait(&client.woken) != 0) {
+  }
+  client.meta->ops->cancel(client.meta, &asked.call);
+  client.meta->ops->turn(client.meta);
+  assert_int_equal(asked.times, 0);
+  client_close(&client);
+  fake_close(&fake);
+}
+
 static void test_running_out_of_memory_is_told(void **state) {
   (void)state;
   struct fake fake;
@@ -337,6 +355,7 @@ int main(void) {
       cmocka_unit_test(test_an_error_that_will_not_pass_is_told_at_once),
       cmocka_unit_test(test_many_calls_at_a_time_are_all_answered),
       cmocka_unit_test(test_a_cancelled_call_is_not_answered),
+      cmocka_unit_test(test_a_call_that_is_cancelled_after_its_answer_is_not_answered),
       cmocka_unit_test(test_running_out_of_memory_is_told),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,6 @@
-/* A journal that is written aside: what it passes on, and heartbeats while the disk is slow. */
+/* A journal that is written aside: what it passes on, and heartbeats while the disk is slow.
+ * timeout: 120
+ */
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>

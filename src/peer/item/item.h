@@ -120,6 +120,9 @@ void pwi_items_wait_begin(struct pwi_items *engine, struct pwi_items_wait *wait)
 PAWL_MUST_USE pawl_status pwi_items_ask(struct pwi_items *engine, const struct pwi_items_wait *wait);
 void pwi_items_wait_end(struct pwi_items *engine, struct pwi_items_wait *wait);
 
+/* The session has ended for good: threads that wait look at it. */
+void pwi_items_wake(struct pwi_items *engine);
+
 /* Requests items that are older than needed. Unknown keys are skipped. */
 PAWL_MUST_USE pawl_status pwi_items_prefetch(struct pwi_items *engine, const struct pawl_items_keys *keys,
                                              size_t keys_count, uint64_t clock, uint64_t slack);

@@ -70,6 +70,8 @@ void pwi_item_wake_all(struct pwi_items *engine) {
   if (engine->config.wakes) engine->config.wakes(engine->config.context);
 }
 
+void pwi_items_wake(struct pwi_items *engine) { pwi_item_wake_all(engine); }
+
 /* --- reading, any thread -------------------------------------------------------------------------------- */
 
 /* The index of a key's slack: first come the keys that are consumed. */

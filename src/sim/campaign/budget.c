@@ -8,7 +8,7 @@
  *
  * A server that is very slow answers its neighbours too late, and reads their answers too late. So it may lose its own
  * place, and cost the member behind it its place (docs/replication.md, "Complaints"). On real machines roles are more
- * patient with servers that are late (pwi_net_allowance); the simulator has no such allowance. */
+ * patient with servers that are late (pwi_net_allowance); the nets of a campaign allow nothing. */
 #include <stdio.h>
 
 #include "sim/campaign/inside.h"
