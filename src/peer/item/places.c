@@ -256,7 +256,9 @@ void pwi_item_attach(struct pwi_items *engine, struct item_peer *peer) {
     peer->must_share = false;
   }
   peer->must_attach = false;
-  pwi_item_ask_again(engine, peer); /* the answer wakes threads also if the version is there already */
+  pwi_item_ask_again(engine, peer);
+  for (uint32_t i = 0; i < peer->in.keys && engine->waits.next != &engine->waits; i++)
+    pwi_item_wake_key(engine, pwi_item_runs_key(&peer->in, i));
 }
 
 /* Others may produce the same keys. */
