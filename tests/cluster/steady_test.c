@@ -17,6 +17,7 @@
 #define KEYS 20000
 #define WARM_CALLS 60
 #define CALLS 240
+#define TRIES 5
 
 struct world {
   struct pwi_net *nets[3];
@@ -127,22 +128,32 @@ static void call_once(struct world *world, struct pwi_flow *flow, const struct p
   run_until(world, 1);
 }
 
-/* Once a second the server reports to the manager. Both allocate, perhaps during two calls; no other call may. */
-static void check_calls(struct world *world, struct pwi_flow *flow, const struct pwi_where *where, const void *in,
-                        void *out, size_t number) {
+/* How many of the calls allocated, beyond those that a report may explain: once a second the server reports to the
+ * manager, and both allocate, perhaps during two calls. */
+static int64_t count_allocating(struct world *world, struct pwi_flow *flow, const struct pwi_where *where,
+                                const void *in, void *out, int calls) {
   static const enum pwi_request_kind kinds[] = {PWI_REQUEST_PUSH, PWI_REQUEST_PULL, PWI_REQUEST_PUSHPULL};
   int kind_count = pwi_flow_filters(flow, PAWL_ON_PUSH) ? 2 : 3; /* lossy ones take no PUSHPULL */
-  int64_t begin = 0, allocating = 0;
-  for (int call = -WARM_CALLS; call < CALLS; call++) {
-    if (call == 0) begin = pwi_net_now(world->nets[0]);
+  int64_t begin = pwi_net_now(world->nets[0]), allocating = 0;
+  for (int call = 0; call < calls; call++) {
     uint64_t before = pwi_memory_counts().allocations;
-    call_once(world, flow, where, kinds[(call + WARM_CALLS) % kind_count], in, out);
-    if (call >= 0) allocating += pwi_memory_counts().allocations != before;
+    call_once(world, flow, where, kinds[call % kind_count], in, out);
+    allocating += pwi_memory_counts().allocations != before;
   }
   int64_t reports = (pwi_net_now(world->nets[0]) - begin) / SECOND + 1;
-  if (allocating > 2 * reports)
-    fail_msg("case %zu: %lld of %d calls allocated, beside at most %lld reports", number, (long long)allocating, CALLS,
-             (long long)reports);
+  return allocating > 2 * reports ? allocating - 2 * reports : 0;
+}
+
+/* On a busy machine a socket may be full, or a message come in pieces, for the first time after the warm calls, and a
+ * buffer grows once. What allocates again and again does so in every try. */
+static void check_calls(struct world *world, struct pwi_flow *flow, const struct pwi_where *where, const void *in,
+                        void *out, size_t number) {
+  int64_t allocating = 1;
+  (void)count_allocating(world, flow, where, in, out, WARM_CALLS);
+  for (int i = 0; i < TRIES && allocating > 0; i++) allocating = count_allocating(world, flow, where, in, out, CALLS);
+  if (allocating > 0)
+    fail_msg("case %zu: %lld of %d calls allocated besides reports, in each of %d tries", number, (long long)allocating,
+             CALLS, TRIES);
 }
 
 static void check_world(enum pwi_tcp_plane plane) {
