@@ -160,7 +160,43 @@ static void test_who_holds_memory_and_trickles_is_dropped(void **state) {
   assert_true(play_crowd(START, true) > 0);
 }
 
+#define FIRST ((size_t)16 << 10)  /* bytes of a body that are received before memory is short */
+#define WINDOW ((size_t)56 << 10) /* bytes that the socket of a link that nobody reads takes: not many */
+
 static bool is_waiting(void *host) { return node_counts(host).inbound_waiting > 0; }
+static bool has_dropped(void *host) { return node_counts(host).inbound_dropped > 0; }
+static bool holds_some(void *host) { return node_counts(host).inbound_bytes >= FIRST; }
+static bool holds_most(void *host) { return node_counts(host).inbound_bytes >= BODY; }
+
+/* A sender that waits for memory has sent what the socket takes, and can do no more until this side reads. The
+ * one that holds the memory and sends nothing is dropped, and the other one continues. */
+static void test_who_waits_behind_a_small_window_is_not_slow(void **state) {
+  (void)state;
+  struct scene scene;
+  struct raw slow, honest;
+  struct pwi_frame frame;
+  uint8_t fields[PWI_FRAME_FIELDS_MAX], body[64];
+  scene_begin(&scene, true, bound);
+  scene_attack(&scene, &honest);
+  assert_true(raw_come_up(&honest));
+  assert_true(begin_body(&honest, BODY, FIRST));
+  assert_true(kit_wait(holds_some, scene.host));
+  scene_attack(&scene, &slow);
+  assert_true(raw_come_up(&slow));
+  assert_true(begin_body(&slow, BODY, BODY - TRICKLE));
+  assert_true(kit_wait(holds_most, scene.host));
+  assert_true(raw_send(&honest, block, WINDOW));
+  assert_true(kit_wait(is_waiting, scene.host));
+  assert_true(kit_wait(has_dropped, scene.host));
+  assert_true(raw_send(&honest, block, BODY - FIRST - WINDOW));
+  assert_true(raw_next(&honest, &frame, fields, body, sizeof body));
+  assert_true(frame.kind == PWI_FRAME_MESSAGE && frame.body_size == 1);
+  assert_int_equal(node_counts(scene.host).inbound_dropped, 1);
+  raw_close(&slow);
+  raw_close(&honest);
+  assert_true(node_wait_downs(scene.host, 2));
+  scene_end(&scene);
+}
 
 /* The links of one key get three quarters at most, so that other keys need not wait. */
 static void test_one_key_cannot_take_everything(void **state) {
@@ -208,6 +244,7 @@ int main(void) {
       cmocka_unit_test(test_honest_senders_wait_for_their_turn),
       cmocka_unit_test(test_large_announcements_cost_nothing),
       cmocka_unit_test(test_who_holds_memory_and_trickles_is_dropped),
+      cmocka_unit_test(test_who_waits_behind_a_small_window_is_not_slow),
       cmocka_unit_test(test_one_key_cannot_take_everything),
   };
   int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,7 @@
   (2000 * MILLISECOND)                         /* while others wait: interval for checking the pace. A busy machine
                                                   stops honest senders for a good part of a second */
 #define PACE_BYTES ((size_t)512 << 10)         /* minimum bytes per interval */
+#define UNREAD ((size_t)16 << 10)              /* bytes in a socket: this side is behind, not the sender */
 #define BODY_NS (4000 * MILLISECOND)           /* time that every body may take */
 #define BODY_BYTES_PER_MS ((uint64_t)16 << 10) /* additional time of a body: its size at 16 MiB per second */
 
@@ -177,27 +178,36 @@ void pwi_tcp_body_memory_close(struct tcp_link *link) {
 
 /* Pace. */
 
-/* A sender whose bytes accumulate in the socket is not slow: this side does not read them. */
-static bool is_behind_us(size_t waits) { return waits < PACE_BYTES / 8; }
-
-static bool is_late(struct tcp_link *link, size_t waits, int64_t now) {
-  size_t delivered = link->received + waits;
-  int64_t interval = PACE_NS + pwi_net_allowance(&link->net->base);
-  if (link->pace_at >= link->net->waiting_since && now - link->pace_at < interval) return false;
-  bool is_first = link->pace_at < link->net->waiting_since;
-  bool is_little = delivered < link->pace_delivered + PACE_BYTES && is_behind_us(waits);
+static void note_pace(struct tcp_link *link, size_t delivered, int64_t now) {
   link->pace_at = now;
   link->pace_delivered = delivered;
-  return !is_first && is_little;
 }
 
-static bool is_slow(struct tcp_link *link, int64_t now) {
-  int64_t since = link->body_at > link->net->waiting_since ? link->body_at : link->net->waiting_since;
-  int64_t whole = BODY_NS + (int64_t)(link->frame.body_size / BODY_BYTES_PER_MS) * MILLISECOND +
-                  pwi_net_allowance(&link->net->base);
-  size_t waits = unread(link);
-  if (!link->is_waiting && now - since > whole && is_behind_us(waits)) return true;
-  return is_late(link, waits, now);
+/* A sender whose bytes accumulate in the socket is not slow: this side does not read them. For this time, the
+ * part `past` since the last check, its clocks stand still. A link that nobody reads takes as many bytes as the
+ * window of its socket has at that moment, which may be few. */
+static bool is_behind_us(struct tcp_link *link, size_t waits, int64_t past, int64_t now) {
+  if (waits < UNREAD) return false;
+  link->body_at = link->body_at + past < now ? link->body_at + past : now;
+  link->pace_at += past;
+  return true;
+}
+
+static bool is_slow(struct tcp_link *link, int64_t past, int64_t now) {
+  int64_t shortage = link->net->waiting_since, allowance = pwi_net_allowance(&link->net->base);
+  int64_t whole = BODY_NS + (int64_t)(link->frame.body_size / BODY_BYTES_PER_MS) * MILLISECOND;
+  size_t waits = unread(link), delivered = link->received + waits;
+  if (link->body_at < shortage) link->body_at = shortage;
+  if (link->pace_at < shortage) {
+    note_pace(link, delivered, now);
+    return false;
+  }
+  if (is_behind_us(link, waits, past, now)) return false;
+  if (!link->is_waiting && now - link->body_at > whole + allowance) return true;
+  if (now - link->pace_at < PACE_NS + allowance) return false;
+  bool is_little = delivered < link->pace_delivered + PACE_BYTES;
+  note_pace(link, delivered, now);
+  return is_little;
 }
 
 void pwi_tcp_body_memory_check(struct tcp_net *net, int64_t now) {
@@ -207,7 +217,8 @@ void pwi_tcp_body_memory_check(struct tcp_net *net, int64_t now) {
   }
   for (size_t i = 0; i < net->slot_count; i++) {
     struct tcp_link *link = net->slots[i].link;
-    if (!link || link->is_failed || !link->accepted || link->charged == 0 || !is_slow(link, now)) continue;
+    if (!link || link->is_failed || !link->accepted || link->charged == 0 || !is_slow(link, now - net->last_tick, now))
+      continue;
     net->base.counts.inbound_dropped++;
     pwi_tcp_link_fail(link, PAWL_LINK_SILENT, "the peer sends too slowly while other links wait for memory");
   }
