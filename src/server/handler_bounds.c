@@ -15,8 +15,7 @@
 #include "server/handler_inside.h"
 
 #define ANSWERS_MAX ((uint64_t)512 << 20) /* the default */
-/* Of one link, except for a single larger answer; clients ask for 32 MiB. */
-#define LINK_BYTES ((uint64_t)128 << 20)
+#define LINK_BYTES ((uint64_t)128 << 20)  /* except for a single larger answer; clients ask for 32 MiB */
 #define PATIENCE_NS INT64_C(1000000000)
 #define NS_PER_BYTE INT64_C(60) /* 16 MiB a second */
 
@@ -107,7 +106,8 @@ static bool is_slow(const struct pwi_handler_link *link, int64_t now) {
   const struct pwi_handler_buffer *first = oldest(link);
   if (!first || link->is_dropped) return false;
   int64_t since = first->sent_at > link->taken_at ? first->sent_at : link->taken_at;
-  return now - since > PATIENCE_NS + (int64_t)first->sent_bytes * NS_PER_BYTE;
+  int64_t patience = PATIENCE_NS + pwi_net_allowance(link->handler->config.net);
+  return now - since > patience + (int64_t)first->sent_bytes * NS_PER_BYTE;
 }
 
 static void drop_slow(struct pwi_handler *handler) {

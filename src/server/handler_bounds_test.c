@@ -111,6 +111,22 @@ static void test_a_client_that_does_not_read_is_dropped_when_others_need_memory(
   close_scene();
 }
 
+static void test_a_client_has_more_time_to_read_on_a_busy_machine(void **state) {
+  (void)state;
+  open_scene();
+  pwi_sim_allow(scene.sim, PWI_SIM_SECOND);
+  for (int i = 0; i < 8; i++) assert_int_equal(answer(0, MIB, true), PAWL_OK);
+  for (int i = 0; i < 8; i++) assert_int_equal(answer(2, MIB, true), PAWL_OK);
+  pass(2 * PWI_SIM_SECOND);                        /* longer than an idle machine allows */
+  assert_int_equal(answer(1, MIB, true), PAWL_OK); /* exceeds the limit */
+  assert_int_equal(answer(1, MIB, true), PAWL_QUEUE_FULL);
+  assert_int_equal(scene.handler.answers_dropped, 0);
+  pass(PWI_SIM_SECOND / 10);
+  assert_int_equal(answer(1, MIB, true), PAWL_QUEUE_FULL);
+  assert_int_equal(scene.handler.answers_dropped, 2);
+  close_scene();
+}
+
 static void test_a_client_that_reads_stays_however_much_is_unread(void **state) {
   (void)state;
   open_scene();
@@ -136,6 +152,7 @@ int main(void) {
       cmocka_unit_test(test_a_link_may_use_half_and_a_key_three_quarters_and_one_answer_may_exceed_the_limit),
       cmocka_unit_test(test_an_answer_larger_than_all_limits_is_sent),
       cmocka_unit_test(test_a_client_that_does_not_read_is_dropped_when_others_need_memory),
+      cmocka_unit_test(test_a_client_has_more_time_to_read_on_a_busy_machine),
       cmocka_unit_test(test_a_client_that_reads_stays_however_much_is_unread),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
