@@ -40,7 +40,7 @@ static void progress(void *context, const struct pawl_cnn_progress *is) {
   if (!is_alone(train)) pwi_train_run_beat(&train->run);
   pwi_train_run_unsaved(&train->run, is->unsaved);
   if (is->is_epoch_over && pwi_train_run_has_log(&train->run)) pwi_train_run_log(&train->run, pwi_train_cnn_json(is));
-  if (!is->is_epoch_over && !pwi_train_show_is_due(&train->run.show)) return;
+  if (!is->is_epoch_over && !pwi_train_show_is_due(&train->run.show, "training")) return;
   pwi_train_cnn_line(is, line);
   if (is->is_epoch_over)
     pwi_train_show_say(&train->run.show, line);

@@ -67,7 +67,7 @@ static void progress(void *context, const struct pawl_lda_progress *is) {
   train->can_resume |= is_gibbs(train) && strcmp(is->stage, "sampling") == 0 && is->sweep > 0;
   record(train, is);
   if (!train->run.show.is_terminal) say_plainly(train, is);
-  if (!pwi_train_show_is_due(&train->run.show)) return;
+  if (!pwi_train_show_is_due(&train->run.show, is->stage)) return;
   pwi_train_lda_line(is, line);
   pwi_train_show_draw(&train->run.show, line);
 }

@@ -49,7 +49,7 @@ static void progress(void *context, const struct pawl_linear_progress *is) {
   pwi_train_run_beat(&train->run);
   pwi_train_run_unsaved(&train->run, is->unsaved);
   record(train, is);
-  if (!pwi_train_show_is_due(&train->run.show)) return;
+  if (!pwi_train_show_is_due(&train->run.show, is->stage)) return;
   pwi_train_figures_line(is, line);
   pwi_train_show_draw(&train->run.show, line);
 }

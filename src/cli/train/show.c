@@ -72,8 +72,11 @@ static void draw(struct pwi_train_show *show) {
   show->is_drawn = true;
 }
 
-bool pwi_train_show_is_due(const struct pwi_train_show *show) {
-  return !show->quiet && show->is_terminal && (!show->drawn_ns || pwi_host_now() - show->drawn_ns >= REDRAW_NS);
+bool pwi_train_show_is_due(struct pwi_train_show *show, const char *stage) {
+  if (show->quiet || !show->is_terminal) return false;
+  bool is_new = !show->stage || strcmp(show->stage, stage) != 0;
+  show->stage = stage;
+  return is_new || pwi_host_now() - show->drawn_ns >= REDRAW_NS;
 }
 
 void pwi_train_show_draw(struct pwi_train_show *show, const char *line) {
@@ -105,8 +108,8 @@ static bool stays(uint64_t epoch, uint64_t epochs) {
   return epoch % step == 0 || epoch == epochs;
 }
 
-bool pwi_train_show_wants_epoch(const struct pwi_train_show *show, uint64_t epoch, uint64_t epochs) {
-  return stays(epoch, epochs) || pwi_train_show_is_due(show);
+bool pwi_train_show_wants_epoch(struct pwi_train_show *show, uint64_t epoch, uint64_t epochs) {
+  return stays(epoch, epochs) || pwi_train_show_is_due(show, "training");
 }
 
 void pwi_train_show_epoch(struct pwi_train_show *show, uint64_t epoch, uint64_t epochs, const char *line) {

@@ -14,20 +14,22 @@ struct pwi_train_show {
   bool quiet, is_terminal;
   bool is_drawn;
   int64_t drawn_ns;
+  const char *stage; /* of the line that was drawn last; NULL: none */
   char line[PWI_TRAIN_LINE_MAX];
 };
 
 void pwi_train_show_init(struct pwi_train_show *show, bool quiet);
 
-/* Whether the progress line may be redrawn: on a terminal, at most ten times a second. */
-bool pwi_train_show_is_due(const struct pwi_train_show *show);
+/* Whether the progress line may be redrawn: on a terminal, at most ten times a second, and when a stage begins, so
+ * that even a short one is seen. Stages are string constants. */
+bool pwi_train_show_is_due(struct pwi_train_show *show, const char *stage);
 
 /* Redraws the progress line. */
 void pwi_train_show_draw(struct pwi_train_show *show, const char *line);
 
 /* Of many epochs only the lines of some stay; on a terminal the line of the last one is redrawn. Whether the line of an epoch
  * will be shown, and showing it. */
-bool pwi_train_show_wants_epoch(const struct pwi_train_show *show, uint64_t epoch, uint64_t epochs);
+bool pwi_train_show_wants_epoch(struct pwi_train_show *show, uint64_t epoch, uint64_t epochs);
 void pwi_train_show_epoch(struct pwi_train_show *show, uint64_t epoch, uint64_t epochs, const char *line);
 
 /* Prints a line of news above the progress line, unless the run is quiet. */

@@ -43,7 +43,7 @@ static void progress(void *context, const struct pawl_bpmf_progress *is) {
   if (!is_alone(train)) pwi_train_run_beat(&train->run);
   pwi_train_run_unsaved(&train->run, is->unsaved);
   if (pwi_train_run_has_log(&train->run)) pwi_train_run_log(&train->run, pwi_train_bpmf_json(is));
-  if (!is_shown(is) && !pwi_train_show_is_due(&train->run.show)) return;
+  if (!is_shown(is) && !pwi_train_show_is_due(&train->run.show, "training")) return;
   pwi_train_bpmf_line(is, line);
   if (is_shown(is))
     pwi_train_show_say(&train->run.show, line);
