@@ -9,6 +9,7 @@
 #include <pawl/pawl.h>
 
 #include "base/testing.h"
+#include "host/halt_testing.h"
 
 #define PATIENCE (200 * PAWL_SECOND) /* for tests that hang: nothing takes that long on a busy machine */
 
@@ -116,38 +117,6 @@ static inline size_t find_children(pid_t parent, const char *word, pid_t *pids, 
   }
   closedir(folder);
   return count;
-}
-
-/* The letter that says what a process or thread is doing; 'Z' also for one that is gone. */
-static inline char state_of(const char *folder) {
-  char path[420], line[512];
-  snprintf(path, sizeof path, "%s/stat", folder);
-  FILE *file = fopen(path, "re");
-  if (!file) return 'Z';
-  size_t size = fread(line, 1, sizeof line - 1, file);
-  fclose(file);
-  line[size] = '\0';
-  const char *after = strrchr(line, ')');
-  return after && after[1] == ' ' && after[2] ? after[2] : 'Z';
-}
-
-/* Stops a process, and waits until each of its threads stands still. */
-static inline void halt(pid_t pid) {
-  char tasks[64], one[400];
-  assert_int_equal(kill(pid, SIGSTOP), 0);
-  snprintf(tasks, sizeof tasks, "/proc/%d/task", (int)pid);
-  for (bool moves = true; moves;) {
-    DIR *folder = opendir(tasks);
-    assert_non_null(folder);
-    moves = false;
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-      if (entry->d_name[0] == '.') continue;
-      snprintf(one, sizeof one, "%s/%s", tasks, entry->d_name);
-      moves = moves || state_of(one) != 'T';
-    }
-    closedir(folder);
-    usleep(100);
-  }
 }
 
 #endif

@@ -10,6 +10,7 @@
 #include "apps/common/scene_test.h"
 #include "apps/common/shared_matrix/options.h"
 #include "apps/common/shared_matrix/scheduler.h"
+#include "host/halt_testing.h"
 
 enum { ROWS = 7, COLUMNS = 3, THINGS = 5, EXTRA = 4, WORKERS = 3 };
 
@@ -230,7 +231,7 @@ static void test_no_step_begins_before_the_servers_have_forgotten_the_matrix(voi
   take_steps(scene, 0, 9);
   const unsigned before = atomic_load(&begun_steps);
   scene->scheduler.must_clear = true;
-  assert_int_equal(kill(server, SIGSTOP), 0);
+  halt(server);
   assert_int_equal(pthread_create(&thread, NULL, look_and_continue, &server), 0);
   take_steps(scene, 0, 7);
   pthread_join(thread, &seen);
