@@ -181,7 +181,7 @@ static void test_sending_waits_for_memory(void **state) {
   push(&scene, &call, 0, 500);
   assert_int_equal(scene.flow->first->state, PART_QUEUED);
   assert_int_equal(scene.net.timer_at, scene.net.now + PWI_PEER_RETRY_MIN);
-  assert_int_equal(scene.flow->first->outgoings, 0);
+  assert_int_equal(scene.flow->first->borrowed, 0);
   scene.net.send_status = PAWL_OK;
   wait_for_timer(&scene);
   assert_int_equal(scene.flow->first->state, PART_SENT);
