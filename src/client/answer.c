@@ -167,6 +167,7 @@ struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_lin
   if (part->task->clocks) return receive; /* clocks and encoded values can have the size of plain values */
   if (values == 0 || message->body_size != PWI_ANSWER_PREFIX + values) return receive;
   link->answering = part;
+  part->borrowed++;
   link->answering_generation = part->generation;
   link->answer_size = message->body_size;
   return (struct pwi_receive){.how = PWI_RECEIVE_SPLIT,
@@ -200,10 +201,12 @@ static pawl_status check_values(const struct client_part *part, const struct cli
   return is_right && values->value_type == (uint8_t)part->flow->entry.is.type ? PAWL_OK : PAWL_CORRUPT;
 }
 
-pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *link) {
+pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *link, pawl_status received) {
   struct client_part *part = link->answering;
   assert(part);
   link->answering = NULL;
+  pwi_part_let_go(client, part);
+  if (received) return PAWL_OK; /* the link is down */
   /* The part may have ended while its answer was being received. */
   if (find_part(client, link, link->control.head.tick) != part || part->generation != link->answering_generation)
     return PAWL_OK;

@@ -221,10 +221,8 @@ static void message_end(void *self, struct pwi_link link, void *context, pawl_st
   if (ours->handler && context == ours->handler) {
     pwi_handler_message_end(ours->handler, status);
   } else if (ours->answering && context == ours->prefix) {
-    if (status)
-      ours->answering = NULL;
-    else if ((status = pwi_answer_filled(client, ours)))
-      complain(client, ours, status);
+    status = pwi_answer_filled(client, ours, status);
+    if (status) complain(client, ours, status);
   }
   if (ours->kind == LINK_HANDLER && ours->peer) pwi_peer_pump(client, ours->peer);
   end_event(client);

@@ -293,8 +293,9 @@ static inline size_t sent_to(struct scene *scene, uint64_t node) {
   return count;
 }
 
-/* The net brings a message over a link. */
-static inline void deliver(struct scene *scene, struct pwi_link link, const struct pwi_message_builder *builder) {
+/* The net brings the body of a message over a link, and still has the memory in which the client receives it. */
+static inline struct pwi_receive arrive(struct scene *scene, struct pwi_link link,
+                                        const struct pwi_message_builder *builder) {
   uint8_t *body = malloc(builder->body_size + 1);
   assert_non_null(body);
   size_t at = 0;
@@ -308,9 +309,37 @@ static inline void deliver(struct scene *scene, struct pwi_link link, const stru
     memcpy(receive.into, body, receive.prefix);
     memcpy(receive.rest, body + receive.prefix, builder->body_size - receive.prefix);
   }
-  pwi_client_actor.message_end(scene->client, link, receive.context, PAWL_OK);
   free(body);
   check_scene(scene);
+  return receive;
+}
+
+static inline void deliver(struct scene *scene, struct pwi_link link, const struct pwi_message_builder *builder) {
+  struct pwi_receive receive = arrive(scene, link, builder);
+  pwi_client_actor.message_end(scene->client, link, receive.context, PAWL_OK);
+  check_scene(scene);
+}
+
+static inline void build_answer(struct pwi_message_builder *builder, uint64_t node, uint64_t number,
+                                struct pwi_outcome outcome, const void *payload, size_t payload_size,
+                                const float *values, size_t count) {
+  struct pwi_message_head head = {.kind = PWI_SAY_ANSWER, .sender = node, .tick = number};
+  uint8_t bytes[PWI_OUTCOME_SIZE];
+  pwi_outcome_encode(&outcome, bytes);
+  pwi_message_begin(builder, scene_terms(), &head);
+  struct pwi_section section = {.type = PWI_SECTION_OUTCOME, .count = 1, .length = sizeof bytes};
+  assert_int_equal(pwi_message_copy(builder, &section, bytes), PAWL_OK);
+  if (payload) {
+    section =
+        (struct pwi_section){.type = PWI_SECTION_PAYLOAD, .count = (uint32_t)payload_size, .length = payload_size};
+    assert_int_equal(pwi_message_add(builder, &section, payload), PAWL_OK);
+  }
+  if (values) {
+    section = (struct pwi_section){
+        .type = PWI_SECTION_VALUES, .value_type = PAWL_F32, .count = (uint32_t)count, .length = count * sizeof *values};
+    assert_int_equal(pwi_message_add(builder, &section, values), PAWL_OK);
+  }
+  assert_int_equal(pwi_message_finish(builder), PAWL_OK);
 }
 
 /* A node answers the request of this number, with values if there are any. */
@@ -318,30 +347,32 @@ static inline void answer_number(struct scene *scene, uint64_t node, uint64_t nu
                                  const void *payload, size_t payload_size, const float *values, size_t count) {
   struct client_peer *peer = peer_of(scene, node);
   struct pwi_message_builder builder;
-  struct pwi_message_head head = {.kind = PWI_SAY_ANSWER, .sender = node, .tick = number};
-  uint8_t bytes[PWI_OUTCOME_SIZE];
   assert_non_null(peer->link);
-  pwi_outcome_encode(&outcome, bytes);
-  pwi_message_begin(&builder, scene_terms(), &head);
-  struct pwi_section section = {.type = PWI_SECTION_OUTCOME, .count = 1, .length = sizeof bytes};
-  assert_int_equal(pwi_message_copy(&builder, &section, bytes), PAWL_OK);
-  if (payload) {
-    section =
-        (struct pwi_section){.type = PWI_SECTION_PAYLOAD, .count = (uint32_t)payload_size, .length = payload_size};
-    assert_int_equal(pwi_message_add(&builder, &section, payload), PAWL_OK);
-  }
-  if (values) {
-    section = (struct pwi_section){
-        .type = PWI_SECTION_VALUES, .value_type = PAWL_F32, .count = (uint32_t)count, .length = count * sizeof *values};
-    assert_int_equal(pwi_message_add(&builder, &section, values), PAWL_OK);
-  }
-  assert_int_equal(pwi_message_finish(&builder), PAWL_OK);
+  build_answer(&builder, node, number, outcome, payload, payload_size, values, count);
   deliver(scene, peer->link->link, &builder);
 }
 
 /* The number under which a part was sent last. */
 static inline uint64_t number_of(const struct client_part *part) {
   return (uint64_t)part->generation << 32 | (part->index + 1);
+}
+
+/* The rows for a part are on their way: the net writes them to the memory of the caller. */
+static inline struct pwi_receive begin_answer(struct scene *scene, const struct client_part *part) {
+  static const float rows[SPAN];
+  struct pwi_message_builder builder;
+  assert_int_equal(part->state, PART_SENT);
+  build_answer(&builder, part->peer->node, number_of(part), (struct pwi_outcome){.code = PWI_CODE_OK}, NULL, 0, rows,
+               part->rows);
+  struct pwi_receive receive = arrive(scene, part->peer->link->link, &builder);
+  assert_int_equal(receive.how, PWI_RECEIVE_SPLIT);
+  return receive;
+}
+
+/* They have arrived, or the link is lost. */
+static inline void end_answer(struct scene *scene, uint64_t node, struct pwi_receive receive, pawl_status status) {
+  pwi_client_actor.message_end(scene->client, peer_of(scene, node)->link->link, receive.context, status);
+  check_scene(scene);
 }
 
 static inline void answer_with(struct scene *scene, const struct client_part *part, struct pwi_outcome outcome) {

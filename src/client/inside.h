@@ -99,7 +99,7 @@ struct client_part {
   int64_t via_until;                 /* `is_via`: when it goes to the head although the relay has not answered */
   const struct pwi_relayed *relayed; /* it is an aggregate of this relay; NULL: a part of a call of this client */
 
-  uint32_t outgoings;      /* messages whose body the net still reads from the caller's memory */
+  uint32_t borrowed;       /* messages whose body the net still reads from the caller's memory, or writes to it */
   bool is_over;            /* the part has ended and waits only for these messages */
   pawl_status over_status; /* how it has ended */
 };
@@ -502,8 +502,8 @@ void pwi_part_end(struct pwi_client *client, struct client_part *part, pawl_stat
 /* Ends a part that cannot take effect. Later parts name its number as their predecessor. So a push is sent
  * once more, empty, to use up the number, and ends with `status` when that is answered. */
 void pwi_part_fail(struct pwi_client *client, struct client_part *part, pawl_status status);
-/* The net has finished a message. */
-void pwi_part_outgoing_done(struct pwi_client *client, struct client_part *part);
+/* The net has finished with the caller's memory in one message. */
+void pwi_part_let_go(struct pwi_client *client, struct client_part *part);
 /* Parks it until later, or a newer view. */
 void pwi_part_retry(struct pwi_client *client, struct client_part *part);
 bool pwi_part_is_numbered(const struct client_part *part);
@@ -551,7 +551,7 @@ const char *pwi_client_node_address(const struct pwi_client *client, uint64_t no
 struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_link *link,
                                     const struct pwi_message *message);
 pawl_status pwi_answer_whole(struct pwi_client *client, struct client_link *link, const void *body, size_t size);
-pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *link);
+pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *link, pawl_status received);
 
 /* client/relays.c */
 /* The relay to which the part goes, with a link; NULL: to the head. */

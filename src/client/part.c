@@ -347,7 +347,7 @@ void pwi_client_ticks_look(struct pwi_client *client) {
     if (flow->entry.kind == PWI_ENTRY_GROUP) pwi_flow_unblock(client, flow);
 }
 
-/* The part has ended, and the net does not read the caller's memory any more. */
+/* The part has ended, and the net does not use the caller's memory any more. */
 static void part_over(struct pwi_client *client, struct client_part *part) {
   struct pwi_task *task = part->task;
   pawl_status status = part->over_status;
@@ -360,13 +360,13 @@ static void part_over(struct pwi_client *client, struct client_part *part) {
   pwi_task_part_over(client, task, range, status);
 }
 
-void pwi_part_outgoing_done(struct pwi_client *client, struct client_part *part) {
-  assert(part->outgoings > 0);
-  if (--part->outgoings == 0 && part->is_over) part_over(client, part);
+void pwi_part_let_go(struct pwi_client *client, struct client_part *part) {
+  assert(part->borrowed > 0);
+  if (--part->borrowed == 0 && part->is_over) part_over(client, part);
 }
 
-/* The answer may arrive before the net has finished with the body. The memory belongs to the caller only
- * after both. */
+/* The answer may arrive before the net has finished with the body, and the part may end while its answer is being
+ * received. The memory belongs to the caller only when the net uses it no more. */
 void pwi_part_end(struct pwi_client *client, struct client_part *part, pawl_status status) {
   struct pwi_flow *flow = part->flow;
   assert(flow && !part->is_over);
@@ -382,7 +382,7 @@ void pwi_part_end(struct pwi_client *client, struct client_part *part, pawl_stat
   part->over_status = part->voided ? part->voided : status;
   if (was_numbered) pwi_flow_unblock(client, flow);
   if (part->other || flow->readers > 0) pwi_linear_over(client, flow, part, was_numbered);
-  if (part->outgoings == 0) part_over(client, part);
+  if (part->borrowed == 0) part_over(client, part);
 }
 
 static const uint64_t no_keys[1];
@@ -464,7 +464,7 @@ struct client_part *pwi_part_split(struct pwi_client *client, struct client_part
   rest->index = index;
   rest->generation = generation;
   rest->state = PART_BLOCKED;
-  rest->outgoings = 0;
+  rest->borrowed = 0;
   rest->peer = NULL;
   rest->peer_next = rest->peer_before = NULL;
   if (rest->list) pwi_keylist_retain(rest->list);

@@ -259,13 +259,55 @@ static void test_a_resent_part_waits_for_both_messages(void **state) {
   bring_up(&scene, 1);
   size_t second = scene.net.sent_count - 1;
   struct client_part *part = scene.flow->first;
-  assert_int_equal(part->outgoings, 2);
+  assert_int_equal(part->borrowed, 2);
   assert_int_not_equal(scene.net.sent[first].cookie, scene.net.sent[second].cookie);
   answer(&scene, part, PWI_CODE_OK);
   net_done(&scene, &scene.net.sent[first]);
   assert_int_equal(call.finished, 0);
   net_done(&scene, &scene.net.sent[second]);
   assert_over(&call, PAWL_OK);
+  stop_scene(&scene);
+}
+
+/* The vector is deleted, or the link is lost, while the rows of a pull are on their way. */
+static void test_a_task_is_over_only_when_no_rows_are_on_their_way_to_it(void **state) {
+  (void)state;
+  for (int is_lost = 0; is_lost < 2; is_lost++) {
+    struct scene scene;
+    struct call call, other;
+    start_scene(&scene);
+    bring_up(&scene, 1);
+    pull(&scene, &call, 0, 100);
+    struct pwi_receive receive = begin_answer(&scene, scene.flow->first);
+    pwi_flow_kill(scene.client, scene.flow, PAWL_NOT_FOUND);
+    assert_null(scene.flow->first);
+    assert_int_equal(call.finished, 0);
+    start_range(&scene, &other, scene.second, PWI_REQUEST_PULL, 0, 100);
+    end_answer(&scene, 1, receive, is_lost ? PAWL_LINK_RESET : PAWL_OK);
+    assert_over(&call, PAWL_NOT_FOUND);
+    assert_int_equal(other.finished, 0);
+    assert_int_equal(scene.net.closed_count, 0);
+    answer(&scene, scene.second->first, PWI_CODE_OK);
+    assert_over(&other, PAWL_OK);
+    stop_scene(&scene);
+  }
+}
+
+/* The client has another id when the rows are here, and asks whether the push took effect. */
+static void test_rows_for_an_earlier_attempt_are_no_answer(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  start_range(&scene, &call, scene.flow, PWI_REQUEST_PUSHPULL, 0, 100);
+  struct client_part *part = scene.flow->first;
+  struct pwi_receive receive = begin_answer(&scene, part);
+  pwi_client_retired(scene.client);
+  renew(&scene, 8);
+  assert_true(part->is_collecting);
+  end_answer(&scene, 1, receive, PAWL_OK);
+  assert_int_equal(call.finished, 0);
+  assert_true(part->is_collecting);
+  assert_int_equal(part->state, PART_SENT);
   stop_scene(&scene);
 }
 
@@ -493,6 +535,8 @@ int main(void) {
       T(a_broken_history_ends_the_part),
       T(a_task_is_over_only_when_the_net_has_let_go),
       T(a_resent_part_waits_for_both_messages),
+      T(a_task_is_over_only_when_no_rows_are_on_their_way_to_it),
+      T(rows_for_an_earlier_attempt_are_no_answer),
       T(a_view_cuts_a_part_between_two_heads),
       T(a_view_shortens_a_scan),
       T(keys_of_a_scan_rise_and_lie_in_its_range),

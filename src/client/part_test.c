@@ -497,6 +497,65 @@ static void test_a_change_waits_for_readers_that_it_cannot_name(void **state) {
   stop_scene(&scene);
 }
 
+/* It could name the last of them only, and the server of its keys may lack the other one. */
+static void test_a_change_waits_for_readers_of_two_vectors(void **state) {
+  START;
+  struct call reads, other, changes;
+  struct pwi_flow *third;
+  add_entry(scene.client, 4, PWI_ENTRY_VECTOR, "job/third");
+  assert_int_equal(pwi_client_flow(scene.client, (struct pwi_vector_id){4}, 0, &third), PAWL_OK);
+  bring_up(&scene, 1);
+  start_axpy(&scene, &reads, third, pawl_range_of(0, 500));
+  start_axpy(&scene, &other, scene.flow, pawl_range_of(0, 500));
+  start_range(&scene, &changes, scene.second, PWI_REQUEST_PUSH, 0, 10);
+  assert_int_equal(scene.second->first->state, PART_BLOCKED);
+  answer(&scene, third->first, PWI_CODE_OK);
+  assert_int_equal(scene.second->first->state, PART_SENT);
+  assert_names(&scene, scene.flow->first);
+  stop_scene(&scene);
+}
+
+/* The sum of a tick has pushes of others, for which it names no readers. */
+static void test_a_push_of_a_group_waits_for_readers(void **state) {
+  START;
+  struct call reads = {.task.finished = call_finished}, changes;
+  bring_up(&scene, 1);
+  bring_up(&scene, 2);
+  assert_int_equal(
+      pwi_client_linear(scene.client, &reads.task, scene.second, scene.flow, PWI_LINEAR_AXPY, 1, pawl_range_of(0, 500)),
+      PAWL_OK);
+  start_aggregate(&scene, &changes, PWI_REQUEST_PUSH);
+  assert_int_equal(scene.flow->first->state, PART_BLOCKED);
+  answer(&scene, scene.second->first, PWI_CODE_OK);
+  assert_int_equal(scene.flow->first->state, PART_SENT);
+  struct request request = last_request(&scene);
+  assert_int_equal(bytes_in(&request, PWI_SECTION_READ_FIRST), 0);
+  stop_scene(&scene);
+}
+
+/* The second gap may be about a push that began after the first one. */
+static void test_gaps_count_anew_after_a_wait_for_another_push(void **state) {
+  START;
+  struct call folds = {.task.finished = call_finished}, changes;
+  bring_up(&scene, 1);
+  assert_int_equal(
+      pwi_client_linear(scene.client, &folds.task, scene.flow, scene.second, PWI_LINEAR_DOT, 0, pawl_range_of(0, 500)),
+      PAWL_OK);
+  struct client_part *part = scene.flow->first;
+  answer(&scene, part, PWI_CODE_GAP);
+  assert_int_equal(part->state, PART_SENT);
+  start_range(&scene, &changes, scene.second, PWI_REQUEST_PUSH, 0, 10);
+  answer(&scene, part, PWI_CODE_GAP);
+  assert_int_equal(part->state, PART_BLOCKED);
+  answer(&scene, scene.second->first, PWI_CODE_OK);
+  assert_int_equal(part->state, PART_SENT);
+  answer(&scene, part, PWI_CODE_GAP);
+  assert_int_equal(part->state, PART_SENT);
+  answer(&scene, part, PWI_CODE_GAP);
+  assert_over(&folds, PAWL_CLUSTER_LOST);
+  stop_scene(&scene);
+}
+
 static void test_a_change_waits_for_a_reader_at_an_old_server(void **state) {
   START;
   struct call reads, changes;
@@ -735,6 +794,9 @@ int main(void) {
       T(a_gap_because_of_a_reader_does_not_count),
       T(the_last_reader_stands_for_all_that_read_the_same_keys),
       T(a_change_waits_for_readers_that_it_cannot_name),
+      T(a_change_waits_for_readers_of_two_vectors),
+      T(a_push_of_a_group_waits_for_readers),
+      T(gaps_count_anew_after_a_wait_for_another_push),
       T(a_change_waits_for_a_reader_at_an_old_server),
       T(the_rest_of_a_change_is_asked_for_under_the_same_number),
       T(a_retired_client_asks_what_became_of_a_part),

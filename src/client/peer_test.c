@@ -181,7 +181,7 @@ static void test_sending_waits_for_memory(void **state) {
   push(&scene, &call, 0, 500);
   assert_int_equal(scene.flow->first->state, PART_QUEUED);
   assert_int_equal(scene.net.timer_at, scene.net.now + PWI_PEER_RETRY_MIN);
-  assert_int_equal(scene.flow->first->outgoings, 0);
+  assert_int_equal(scene.flow->first->borrowed, 0);
   scene.net.send_status = PAWL_OK;
   wait_for_timer(&scene);
   assert_int_equal(scene.flow->first->state, PART_SENT);
@@ -203,6 +203,30 @@ static void test_a_bounded_number_of_parts_is_under_way(void **state) {
   answer(&scene, scene.flow->first, PWI_CODE_OK);
   assert_int_equal(peer->under_way, 1024);
   assert_null(peer->queue_first);
+  stop_scene(&scene);
+}
+
+/* Pushes ten rows. Returns true if the message has a checksum. */
+static bool is_checked(struct scene *scene, struct call *call, const void *rows) {
+  struct pwi_where where = {.range = {0, 10}};
+  *call = (struct call){.task.finished = call_finished};
+  assert_int_equal(pwi_client_start(scene->client, &call->task, scene->flow, PWI_REQUEST_PUSH, &where, rows, NULL),
+                   PAWL_OK);
+  const struct stub_sent *sent = &scene->net.sent[scene->net.sent_count - 1];
+  return !(pwi_message_peek(sent->head).flags & PWI_MESSAGE_UNCHECKED);
+}
+
+/* The server reads the rows in place, and the caller may change its own memory meanwhile. */
+static void test_rows_that_are_not_in_a_buffer_have_a_checksum(void **state) {
+  START;
+  struct call first, second;
+  void *buffer;
+  bring_up(&scene, 1);
+  struct pwi_peering *peering = &peer_of(&scene, 1)->link->peering;
+  peering->in_place = peering->data.unchecked = true;
+  assert_int_equal(pwi_client_buffer_open(scene.client, 10 * sizeof(float), &buffer), PAWL_OK);
+  assert_true(is_checked(&scene, &first, scene.in));
+  assert_false(is_checked(&scene, &second, buffer));
   stop_scene(&scene);
 }
 
@@ -242,6 +266,22 @@ static void test_a_link_that_answers_something_is_kept(void **state) {
   stop_scene(&scene);
 }
 
+/* It serves sessions of a higher priority meanwhile. */
+static void test_a_server_that_holds_requests_back_is_not_silent(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  push(&scene, &call, 0, 10);
+  struct client_peer *peer = peer_of(&scene, 1);
+  pwi_client_actor.held(scene.client, peer->link->link, true);
+  for (int64_t end = scene.net.now + 10 * PWI_PEER_PATIENCE_MIN; scene.net.now < end;) wait_for_timer(&scene);
+  assert_int_equal(scene.net.closed_count, 0);
+  pwi_client_actor.held(scene.client, peer->link->link, false);
+  while (scene.net.closed_count == 0) wait_for_timer(&scene);
+  assert_int_equal(scene.net.closed[0].why, PAWL_LINK_SILENT);
+  stop_scene(&scene);
+}
+
 static void test_a_wait_for_other_members_of_a_group_may_take_long(void **state) {
   START;
   struct call call = {.task.finished = call_finished};
@@ -268,8 +308,10 @@ int main(void) {
       T(a_part_that_the_net_refuses_stays_queued),
       T(sending_waits_for_memory),
       T(a_bounded_number_of_parts_is_under_way),
+      T(rows_that_are_not_in_a_buffer_have_a_checksum),
       T(a_link_without_answers_is_closed),
       T(a_link_that_answers_something_is_kept),
+      T(a_server_that_holds_requests_back_is_not_silent),
       T(a_wait_for_other_members_of_a_group_may_take_long),
 #undef T
   };

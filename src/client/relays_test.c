@@ -278,6 +278,22 @@ static void test_a_pull_with_clocks_or_codecs_goes_to_the_server(void **state) {
   stop_scene(&scene);
 }
 
+/* The rows from the server would lie in the same memory. */
+static void test_a_pull_stays_at_a_relay_whose_rows_are_on_their_way(void **state) {
+  START_SURE;
+  struct call call;
+  struct client_part *part = pull_old(&scene, &call, 5, 0, NULL);
+  expect_at(part, RELAY);
+  net_done(&scene, request_for(&scene, part).sent);
+  struct pwi_receive receive = begin_answer(&scene, part);
+  scene.net.now += 3000 * MILLISECOND;
+  pwi_client_look_at_peers(scene.client, scene.net.now);
+  expect_at(part, RELAY);
+  end_answer(&scene, RELAY, receive, PAWL_OK);
+  assert_over(&call, PAWL_OK);
+  stop_scene(&scene);
+}
+
 /* --- requests of a relay -------------------------------------------------------------------------------- */
 
 /* Passes on a push of sender 11 to the claim. */
@@ -344,6 +360,7 @@ int main(void) {
       cmocka_unit_test(test_a_pull_beside_a_push_of_its_own_goes_to_the_server),
       cmocka_unit_test(test_a_list_of_keys_goes_to_a_relay_whole),
       cmocka_unit_test(test_a_pull_with_clocks_or_codecs_goes_to_the_server),
+      cmocka_unit_test(test_a_pull_stays_at_a_relay_whose_rows_are_on_their_way),
       cmocka_unit_test(test_an_aggregate_is_sent_once),
       cmocka_unit_test(test_an_aggregate_is_about_one_arc),
   };

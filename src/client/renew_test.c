@@ -73,32 +73,40 @@ static void test_rows_after_a_push_under_a_former_id_are_read_under_the_new_one(
   stop_scene(&scene);
 }
 
-/* The change reads a push that goes again behind it in the other vector. */
-static void test_a_change_under_a_new_id_waits_for_the_pushes_that_it_reads(void **state) {
-  START;
+/* The change of `y` reads a push to `x` that goes again too. */
+static void change_under_a_new_id(struct scene *scene, struct pwi_flow *x, struct pwi_flow *y) {
   static const uint8_t nothing[8];
   struct call read, change = {.task.finished = call_finished};
-  bring_up(&scene, 1);
-  push(&scene, &read, 0, 10);
-  assert_int_equal(
-      pwi_client_linear(scene.client, &change.task, scene.second, scene.flow, PWI_LINEAR_AXPY, 2, pawl_range_of(0, 10)),
-      PAWL_OK);
-  struct client_part *pushed = scene.flow->first, *changing = scene.second->first;
+  bring_up(scene, 1);
+  start_range(scene, &read, x, PWI_REQUEST_PUSH, 0, 10);
+  assert_int_equal(pwi_client_linear(scene->client, &change.task, y, x, PWI_LINEAR_AXPY, 2, pawl_range_of(0, 10)),
+                   PAWL_OK);
+  struct client_part *pushed = x->first, *changing = y->first;
   assert_int_equal(changing->state, PART_SENT);
-  answer(&scene, pushed, PWI_CODE_RETIRED);
-  renew(&scene, 8);
+  answer(scene, pushed, PWI_CODE_RETIRED);
+  renew(scene, 8);
   for (size_t i = 0; i < 2; i++) {
     struct client_part *part = i == 0 ? pushed : changing;
-    answer_number(&scene, 1, number_of(part), (struct pwi_outcome){.code = PWI_CODE_OK}, nothing, sizeof nothing, NULL,
+    answer_number(scene, 1, number_of(part), (struct pwi_outcome){.code = PWI_CODE_OK}, nothing, sizeof nothing, NULL,
                   0);
   }
   assert_int_equal(pushed->state, PART_SENT);
   assert_int_equal(changing->state, PART_BLOCKED); /* it names no predecessor there that the server could check */
-  answer(&scene, pushed, PWI_CODE_OK);
+  answer(scene, pushed, PWI_CODE_OK);
   assert_int_equal(changing->state, PART_SENT);
-  while (scene.second->first) answer(&scene, scene.second->first, PWI_CODE_OK);
+  while (y->first) answer(scene, y->first, PWI_CODE_OK);
   assert_over(&change, PAWL_OK);
-  stop_scene(&scene);
+}
+
+/* Whichever of the two goes first. */
+static void test_a_change_under_a_new_id_waits_for_the_pushes_that_it_reads(void **state) {
+  (void)state;
+  for (int is_first = 0; is_first < 2; is_first++) {
+    struct scene scene;
+    start_scene(&scene);
+    change_under_a_new_id(&scene, is_first ? scene.flow : scene.second, is_first ? scene.second : scene.flow);
+    stop_scene(&scene);
+  }
 }
 
 /* --- another id ----------------------------------------------------------------------------------------- */

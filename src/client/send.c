@@ -131,7 +131,7 @@ void pwi_client_outgoing_done(struct pwi_client *client, uint64_t cookie) {
   struct client_part *part = outgoing->part;
   if (outgoing->peer) note_carried(client, outgoing);
   free_outgoing(client, outgoing);
-  pwi_part_outgoing_done(client, part);
+  pwi_part_let_go(client, part);
 }
 
 static pawl_status make_key_room(struct pwi_client *client, struct outgoing *outgoing, size_t size) {
@@ -496,7 +496,7 @@ static pawl_status send_part(struct pwi_client *client, struct client_peer *peer
   }
   if (outgoing) {
     outgoing->part = part;
-    part->outgoings++;
+    part->borrowed++;
   }
   client->figures.parts_sent++;
   client->figures.parts_resent += part->tries > 0 || part->sender == client->sender;

@@ -239,6 +239,16 @@ static void test_as_many_senders_as_there_may_be_and_one_more(void **state) {
   pwi_writer_fini(&writer);
 }
 
+static void test_a_membership_is_received_unless_it_is_older_than_a_known_one(void **state) {
+  (void)state;
+  for (uint64_t known = 7; known <= 9; known++) { /* the example has number 8 */
+    struct pwi_membership *newer;
+    assert_int_equal(pwi_membership_receive(documented, END, known, &newer), PAWL_OK);
+    assert_int_equal(newer != NULL, known <= 8);
+    pwi_membership_destroy(newer);
+  }
+}
+
 static void test_decoding_without_memory_leaves_nothing_behind(void **state) {
   (void)state;
   uint64_t live = pwi_memory_counts().live, n = 0;
@@ -268,6 +278,7 @@ int main(void) {
       cmocka_unit_test(test_every_kind_of_damage_is_seen),
       cmocka_unit_test(test_any_bytes_are_refused_or_are_what_the_encoder_writes),
       cmocka_unit_test(test_as_many_senders_as_there_may_be_and_one_more),
+      cmocka_unit_test(test_a_membership_is_received_unless_it_is_older_than_a_known_one),
       cmocka_unit_test(test_decoding_without_memory_leaves_nothing_behind),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,15 @@ static void test_an_invalid_proof_binds_no_sender(void **state) {
   assert_false(is(&shown, 1));
 }
 
+/* A message of sender 1 carried it. */
+static void test_a_proof_binds_no_link_to_a_sender_whose_message_did_not_carry_it(void **state) {
+  struct pwi_shown shown = {0};
+  (void)state;
+  show(&shown, 1, secrets[2], 2, HANDLER);
+  assert_false(is(&shown, 2));
+  assert_false(is(&shown, 1));
+}
+
 static void test_a_proof_waits_for_the_membership(void **state) {
   struct pwi_shown shown = {0};
   struct pwi_membership empty = {0};
@@ -101,6 +110,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_proof_binds_a_link_to_its_sender_alone),
       cmocka_unit_test(test_an_invalid_proof_binds_no_sender),
+      cmocka_unit_test(test_a_proof_binds_no_link_to_a_sender_whose_message_did_not_carry_it),
       cmocka_unit_test(test_a_proof_waits_for_the_membership),
       cmocka_unit_test(test_a_link_is_bound_to_the_last_that_was_proved),
   };

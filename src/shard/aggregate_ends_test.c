@@ -133,19 +133,22 @@ static void test_nothing_is_applied_before_the_group_has_been_complete(void **st
 
 static void test_parts_are_sent_elsewhere_when_the_arc_goes(void **state) {
   (void)state;
-  for (int how = 0; how < 4; how++) {
+  for (int how = 0; how < 5; how++) {
     struct fixture f;
+    struct pwi_entry loaded = entry_of(VECTOR, PAWL_I64, WIDTH, SIZE, false);
+    loaded.incarnation = 1;
     start(&f, 2);
     push(&f, 1, 1, 1, 1);
     if (how == 0) pwi_shard_dismiss(f.shard, pawl_range_of(0, 5));
     if (how == 1) assert_int_equal(pwi_shard_freeze(f.shard, WHOLE_RING), PAWL_OK);
     if (how == 2) assert_int_equal(pwi_shard_drop(f.shard, WHOLE_RING), PAWL_OK);
     if (how == 3) pwi_shard_close(f.shard, (struct pwi_vector_id){VECTOR});
+    if (how == 4) assert_int_equal(pwi_shard_renew(f.shard, &loaded), PAWL_OK);
     assert_int_equal(answer_count, 1);
     assert_int_equal(answers[0].outcome.code, how == 3 ? PWI_CODE_FAILED : PWI_CODE_NOT_HERE);
     settle(&f);
     assert_int_equal(f.sums, 0);
-    if (how == 0) {
+    if (how == 0 || how == 4) {
       assert_stored(&f, 0);
       push(&f, 1, 1, 1, 1);
       push(&f, 2, 1, 1, 1);
@@ -160,11 +163,14 @@ static void test_an_owner_that_is_gone_gets_no_answer(void **state) {
   struct fixture f;
   start(&f, 2);
   push(&f, 1, 1, 1, 1);
+  push(&f, 1, 2, 2, 1); /* early */
   pwi_shard_forget_waiters(f.shard, 1);
   push(&f, 2, 1, 1, 1);
   assert_stored(&f, 2); /* its part stays in */
+  push(&f, 2, 2, 2, 1);
+  assert_stored(&f, 4);
   assert_int_equal(told(1), 0);
-  assert_int_equal(told(2), 1);
+  assert_int_equal(told(2), 2);
   stop(&f);
 }
 

@@ -322,6 +322,7 @@ static void test_early_parts_of_a_dead_sender_are_forgotten(void **state) {
   assert_int_equal(pwi_membership_retire(&f.membership, (struct pwi_sender){1}), PAWL_OK);
   pwi_shard_set_membership(f.shard, &f.membership);
   settle(&f);
+  assert_int_equal(told(1), 2); /* at once: the ticks before may never end */
   assert_stored(&f, 0);
   push(&f, 2, 1, 1, 10);
   assert_true(has_task(&f, 1, 1));
@@ -370,6 +371,18 @@ static void test_an_aggregate_does_not_wait_for_a_member_that_is_ahead(void **st
   stop(&f);
 }
 
+/* The other member is in a later tick, so it has nothing for this one. */
+static void test_a_tick_ends_when_the_last_member_is_found_ahead(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 2);
+  push(&f, 1, 1, 1, 1);
+  push(&f, 2, 1, 2, 4);
+  assert_int_equal(told(1), 1);
+  assert_stored(&f, 1);
+  stop(&f);
+}
+
 /* The keys from `begin` to `end` of a push of all. */
 static void cut_push(struct push *push, uint64_t begin, uint64_t end) {
   push->request.terms.claim = push->request.terms.range = pawl_range_of(begin, end);
@@ -399,6 +412,106 @@ static void test_a_part_may_come_in_pieces(void **state) {
   assert_int_equal(f.sums, 1);
   assert_int_equal(answer_count, 4);
   assert_int_equal(told(77), 2);
+  stop(&f);
+}
+
+/* The pieces are here already, and the resend has none of the rest. */
+static void test_a_resend_in_other_pieces_contributes_nothing(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push piece;
+  static const struct pawl_range pieces[] = {{0, 20}, {0, 10}, {10, 20}};
+  start(&f, 2);
+  push(&f, 1, 1, 1, 2);
+  make_push(&piece, 2, 1, 1, 3);
+  for (size_t i = 0; i < 3; i++) {
+    cut_push(&piece, pieces[i].begin, pieces[i].end);
+    struct pwi_served served = give(&f, &piece);
+    assert_waits(&served);
+  }
+  assert_int_equal(f.sums, 0);
+  assert_int_equal(answer_count, 0);
+  cut_push(&piece, 20, SIZE);
+  give(&f, &piece);
+  assert_stored(&f, 5);
+  stop(&f);
+}
+
+/* It is not told that all of it waits here. */
+static void test_a_piece_that_is_here_only_in_part_is_not_taken(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push piece;
+  start(&f, 2);
+  push(&f, 1, 1, 1, 2);
+  make_push(&piece, 2, 1, 1, 3);
+  cut_push(&piece, 0, 20);
+  give(&f, &piece);
+  cut_push(&piece, 10, 30);
+  struct pwi_served served = give(&f, &piece);
+  assert_false(served.is_deferred);
+  assert_int_equal(served.outcome.code, PWI_CODE_FAILED);
+  cut_push(&piece, 20, SIZE);
+  give(&f, &piece);
+  assert_stored(&f, 5);
+  stop(&f);
+}
+
+/* An earlier head has applied half of the part, and its sender got no answer. */
+static void test_keys_on_which_a_part_was_applied_are_not_waited_for(void **state) {
+  (void)state;
+  for (uint64_t begin = 0; begin < SIZE; begin += SIZE / 2) {
+    struct fixture f;
+    struct push before;
+    start(&f, 2);
+    make_push(&before, 1, 1, 1, 2);
+    cut_push(&before, begin, begin + SIZE / 2);
+    before.request.terms.other = 0;
+    give(&f, &before);
+    struct pwi_served served = push(&f, 1, 1, 1, 2);
+    assert_waits(&served);
+    push(&f, 2, 1, 1, 3);
+    assert_stored(&f, 5);
+    assert_int_equal(told(1), 1);
+    assert_int_equal(told(2), 1);
+    stop(&f);
+  }
+}
+
+/* A sum is applied range by range. In between, the early part is sent again without the group, and applied by itself
+ * where it is due. */
+static void test_an_early_part_that_was_applied_in_part_is_not_added(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push piece;
+  struct pwi_request request, pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
+  struct pwi_served served;
+  int64_t out[VALUES];
+  start(&f, 3);
+  push(&f, 1, 1, 1, 2);
+  make_push(&piece, 2, 1, 1, 3);
+  cut_push(&piece, 0, 20);
+  give(&f, &piece);
+  assert_int_equal(pwi_membership_retire(&f.membership, (struct pwi_sender){2}), PAWL_OK);
+  pwi_shard_set_membership(f.shard, &f.membership);
+  served = push(&f, 1, 2, 2, 1);
+  assert_waits(&served);
+  make_push(&piece, 3, 1, 1, 0);
+  serve(f.shard, &piece.request, NULL);
+  struct pwi_aggregate *sum = pwi_shard_next_sum(f.shard, &request);
+  assert_int_equal(request.terms.claim.end, 20);
+  assert_int_equal(pwi_shard_apply_sum(f.shard, sum, &request, &served), PAWL_OK);
+  pwi_shard_end_sum(f.shard, sum, note_in, NULL);
+  make_push(&piece, 1, 2, 2, 1);
+  cut_push(&piece, 0, 20);
+  piece.request.terms.other = 0;
+  served = give(&f, &piece);
+  assert_int_equal(served.outcome.code, PWI_CODE_OK);
+  assert_int_equal(answers[answer_count - 1].outcome.code, PWI_CODE_NOT_HERE); /* to the early part */
+  push(&f, 1, 2, 2, 1);
+  push(&f, 3, 2, 2, 4);
+  assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
+  for (int i = 0; i < VALUES; i++) assert_int_equal(out[i], i * (i / WIDTH < 20 ? 10 : 7));
   stop(&f);
 }
 
@@ -470,7 +583,12 @@ int main(void) {
       cmocka_unit_test(test_early_parts_of_a_dead_sender_are_forgotten),
       cmocka_unit_test(test_a_member_that_leaves_must_resend_its_early_parts),
       cmocka_unit_test(test_an_aggregate_does_not_wait_for_a_member_that_is_ahead),
+      cmocka_unit_test(test_a_tick_ends_when_the_last_member_is_found_ahead),
       cmocka_unit_test(test_a_part_may_come_in_pieces),
+      cmocka_unit_test(test_a_resend_in_other_pieces_contributes_nothing),
+      cmocka_unit_test(test_a_piece_that_is_here_only_in_part_is_not_taken),
+      cmocka_unit_test(test_keys_on_which_a_part_was_applied_are_not_waited_for),
+      cmocka_unit_test(test_an_early_part_that_was_applied_in_part_is_not_added),
       cmocka_unit_test(test_half_of_a_part_of_the_dead_takes_effect_and_no_more),
       cmocka_unit_test(test_a_refusal_is_repeated_though_others_wait),
   };

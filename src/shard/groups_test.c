@@ -326,6 +326,78 @@ static void test_ticks_go_where_the_group_goes(void **state) {
   stop(&target);
 }
 
+/* A head that handed over follows the next one, and takes over again later. */
+static void test_a_head_that_followed_another_one_knows_the_slowest_member(void **state) {
+  (void)state;
+  struct fixture f;
+  struct pwi_outcome outcome;
+  start(&f, 2, 2);
+  for (uint64_t id = 1; id <= 2; id++) step(&f, PWI_REQUEST_TICK, id, 1);
+  assert_true(await(&f, 11, 1, 2));
+  pwi_shard_dismiss(f.shard, WHOLE_RING);
+  for (uint64_t id = 1; id <= 2; id++) {
+    struct pwi_change change = {.effect = PWI_EFFECT_TICK, .request = ask(PWI_REQUEST_TICK, id, 2)};
+    change.request.task = ++f.tasks[id];
+    pwi_shard_follow(f.shard, &change, WHOLE_RING, &outcome);
+    assert_int_equal(outcome.code, PWI_CODE_OK);
+  }
+  assert_false(await(&f, 11, 2, 2));
+  stop(&f);
+}
+
+static struct pwi_request about(enum pwi_request_kind kind, const struct pwi_entry *group, uint64_t sender) {
+  struct pwi_request request = ask(kind, sender, 1);
+  uint64_t key = pwi_group_key(group->name);
+  request.terms.vector = group->id;
+  request.terms.claim = request.terms.range = pawl_range_of(key, key + 1);
+  request.waiter = (struct pwi_waiter){.owner = 11, .number = group->id.id};
+  return request;
+}
+
+static struct pawl_range position_of(const struct pwi_entry *group) {
+  struct pwi_place place = pwi_entry_place(group);
+  uint64_t at = pwi_place_position(&place, pwi_group_key(group->name));
+  return pawl_range_of(at, at + 1);
+}
+
+/* The shard has one group, for which a request waits, and is filled with another one. */
+static void test_a_group_that_moves_here_brings_its_slowest_member(void **state) {
+  (void)state;
+  struct fixture f;
+  struct pwi_entry other = group_of(2);
+  struct pwi_copying copying;
+  struct pwi_writer writer = {0};
+  bool more = true;
+  start(&f, 2, 2);
+  open_vector(f.shard, other);
+  for (uint64_t id = 1; id <= 2; id++) {
+    struct pwi_request tick = about(PWI_REQUEST_TICK, &other, id);
+    tick.task = 1;
+    assert_int_equal(pwi_membership_join(&f.membership, other.id, 2, tick.sender), PAWL_OK);
+    assert_served(f.shard, &tick, NULL, PWI_CODE_OK, PAWL_OK);
+  }
+  struct pwi_shard *to = shard_of(&(struct pwi_shard_config){.memory_max = UINT64_MAX, .answer = note_answer});
+  pwi_shard_set_membership(to, &f.membership);
+  open_vector(to, f.group);
+  open_vector(to, other);
+  assert_int_equal(pwi_shard_hold(to, position_of(&f.group)), PAWL_OK);
+  struct pwi_request waits = about(PWI_REQUEST_AWAIT, &f.group, 1), passes = about(PWI_REQUEST_AWAIT, &other, 1);
+  assert_true(serve(to, &waits, NULL).is_deferred);
+  pwi_shard_membership_changed(to);
+  pwi_copying_init(&copying, position_of(&other));
+  while (more) {
+    pwi_writer_reset(&writer);
+    assert_int_equal(pwi_shard_copy(f.shard, &copying, 4096, &writer, &more), PAWL_OK);
+    if (more) assert_int_equal(pwi_shard_take(to, writer.data, writer.size), PAWL_OK);
+  }
+  assert_int_equal(pwi_shard_adopt(to, position_of(&other)), PAWL_OK);
+  assert_served(to, &passes, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_false(serve(to, &passes, NULL).is_deferred);
+  pwi_writer_fini(&writer);
+  pwi_shard_destroy(to);
+  stop(&f);
+}
+
 static void test_out_of_memory_leaves_a_tick_counted_or_undone(void **state) {
   (void)state;
   int failed = 1;
@@ -379,6 +451,8 @@ int main(void) {
       cmocka_unit_test(test_a_tick_is_numbered_and_finds_gaps),
       cmocka_unit_test(test_waiters_are_told_when_the_group_freezes_moves_or_ends),
       cmocka_unit_test(test_ticks_go_where_the_group_goes),
+      cmocka_unit_test(test_a_head_that_followed_another_one_knows_the_slowest_member),
+      cmocka_unit_test(test_a_group_that_moves_here_brings_its_slowest_member),
       cmocka_unit_test(test_out_of_memory_leaves_a_tick_counted_or_undone),
       cmocka_unit_test(test_a_large_group_is_waited_for_in_any_order),
   };

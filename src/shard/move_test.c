@@ -127,6 +127,10 @@ static void test_positions_are_held_by_one_at_most_and_start_empty(void **state)
   assert_int_equal(pull(f.to, 2, 0, 500, out), PWI_CODE_OK);
   assert_int_equal(out[7], 0);
   assert_int_equal(fill(&f, pawl_range_of(0, HALF), 4000), PAWL_INVALID);
+  for (uint64_t vector = 1; vector <= 2; vector++) {
+    assert_int_equal(pull(f.to, vector, 0, 500, out), PWI_CODE_OK);
+    for (size_t i = 0; i < 500; i++) assert_int_equal(out[i], 0);
+  }
   assert_int_equal(pwi_shard_adopt(f.to, pawl_range_of(HALF, PWI_RING_END)), PAWL_OK); /* nothing came */
   assert_int_equal(pull(f.to, 1, 0, SIZE, out), PWI_CODE_OK);
   stop(&f);
@@ -220,6 +224,20 @@ static void test_vectors_closed_meanwhile_are_left_out(void **state) {
   assert_int_equal(pwi_shard_adopt(f.to, WHOLE_RING), PAWL_OK);
   assert_int_equal(pull(f.to, 2, 0, SIZE, out), PWI_CODE_OK);
   assert_int_equal(out[SIZE - 1], 5);
+  stop(&f);
+}
+
+/* Otherwise its rows would be dropped when the target learns of the load. */
+static void test_a_chunk_of_a_later_incarnation_is_not_taken(void **state) {
+  (void)state;
+  struct fixture f;
+  struct pwi_entry loaded = entry_of(1, PAWL_I64, 1, SIZE, false);
+  start(&f);
+  loaded.incarnation = 1;
+  assert_int_equal(pwi_shard_renew(f.from, &loaded), PAWL_OK);
+  assert_int_equal(fill(&f, WHOLE_RING, 4000), PAWL_CANCELLED);
+  assert_int_equal(pwi_shard_renew(f.to, &loaded), PAWL_OK);
+  assert_int_equal(fill(&f, WHOLE_RING, 4000), PAWL_OK);
   stop(&f);
 }
 
@@ -400,6 +418,7 @@ int main(void) {
       cmocka_unit_test(test_a_refusal_moves_with_its_keys),
       cmocka_unit_test(test_refusals_are_forgotten_where_keys_start_anew),
       cmocka_unit_test(test_vectors_closed_meanwhile_are_left_out),
+      cmocka_unit_test(test_a_chunk_of_a_later_incarnation_is_not_taken),
       cmocka_unit_test(test_a_target_without_room_says_so),
       cmocka_unit_test(test_a_quota_that_is_used_up_does_not_stop_a_fill),
       cmocka_unit_test(test_damaged_chunks_are_refused_or_harmless),

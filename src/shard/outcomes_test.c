@@ -72,10 +72,10 @@ static void test_clocks_lose_all_senders_that_were_forgotten_meanwhile(void **st
   pwi_membership_fini(&after);
 }
 
-static bool is_unsettled(const struct fixture *f, uint64_t sender, uint64_t settled) {
+static bool is_unsettled(const struct pwi_shard *shard, uint64_t sender, uint64_t settled) {
   struct pwi_settle about = {.sender = sender, .settled = settled};
   uint64_t found = 0;
-  size_t count = pwi_shard_unsettled(f->shard, &about, 1, &found);
+  size_t count = pwi_shard_unsettled(shard, &about, 1, &found);
   assert_true(count == 0 || found == sender);
   return count == 1;
 }
@@ -87,13 +87,62 @@ static void test_a_retired_sender_is_unsettled_while_it_has_a_later_task(void **
   start(&f, UINT64_MAX, 0);
   struct pwi_request push = push_of(2, 0, 5, &f.values);
   assert_served(f.shard, &push, NULL, PWI_CODE_OK, PAWL_OK);
-  assert_true(is_unsettled(&f, 1, 5)); /* it lives, as far as this server knows */
+  assert_true(is_unsettled(f.shard, 1, 5)); /* it lives, as far as this server knows */
   for (uint64_t id = 1; id <= 2; id++)
     assert_int_equal(pwi_membership_retire(&f.membership, (struct pwi_sender){id}), PAWL_OK);
-  assert_true(is_unsettled(&f, 1, 0));
-  assert_true(is_unsettled(&f, 1, 4));
-  assert_false(is_unsettled(&f, 1, 5));
-  assert_false(is_unsettled(&f, 2, 0)); /* it did nothing */
+  assert_true(is_unsettled(f.shard, 1, 0));
+  assert_true(is_unsettled(f.shard, 1, 4));
+  assert_false(is_unsettled(f.shard, 1, 5));
+  assert_false(is_unsettled(f.shard, 2, 0)); /* it did nothing */
+  stop(&f);
+}
+
+/* All of the shard was copied to this one, which holds nothing yet. */
+static struct pwi_shard *fill_another(const struct fixture *f) {
+  struct pwi_shard *to = shard_of(&(struct pwi_shard_config){.memory_max = UINT64_MAX});
+  struct pwi_copying copying;
+  struct pwi_writer writer = {0};
+  bool more = true;
+  pwi_shard_set_membership(to, &f->membership);
+  for (uint64_t id = 1; id <= 2; id++) open_vector(to, entry_of(id, PAWL_I64, 1, SIZE, id == 2));
+  pwi_copying_init(&copying, WHOLE_RING);
+  while (more) {
+    pwi_writer_reset(&writer);
+    assert_int_equal(pwi_shard_copy(f->shard, &copying, 4096, &writer, &more), PAWL_OK);
+    if (more) assert_int_equal(pwi_shard_take(to, writer.data, writer.size), PAWL_OK);
+  }
+  pwi_writer_fini(&writer);
+  return to;
+}
+
+/* The source may go, and this shard become the head. */
+static void test_a_task_that_a_fill_has_brought_is_unsettled_too(void **state) {
+  struct fixture f;
+  (void)state;
+  start(&f, UINT64_MAX, 0);
+  struct pwi_request push = push_of(2, 0, 5, &f.values);
+  assert_served(f.shard, &push, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_int_equal(pwi_membership_retire(&f.membership, (struct pwi_sender){1}), PAWL_OK);
+  struct pwi_shard *to = fill_another(&f);
+  assert_true(is_unsettled(to, 1, 4));
+  assert_false(is_unsettled(to, 1, 5));
+  assert_int_equal(pwi_shard_hold(to, WHOLE_RING), PAWL_OK); /* the arc was lost, and begins empty */
+  assert_false(is_unsettled(to, 1, 4));
+  pwi_shard_destroy(to);
+  stop(&f);
+}
+
+static void test_times_that_a_fill_has_brought_lose_a_forgotten_sender(void **state) {
+  struct fixture f;
+  (void)state;
+  start(&f, UINT64_MAX, 0);
+  struct pwi_request push = push_of(2, 0, 5, &f.values);
+  assert_served(f.shard, &push, NULL, PWI_CODE_OK, PAWL_OK);
+  struct pwi_shard *to = fill_another(&f);
+  pwi_shard_forget(to, push.sender);
+  assert_int_equal(pwi_shard_adopt(to, WHOLE_RING), PAWL_OK);
+  assert_false(pwi_clock_has(&pwi_shard_vector(to, push.terms.vector)->clocks[PWI_TASKS], push.sender));
+  pwi_shard_destroy(to);
   stop(&f);
 }
 
@@ -103,6 +152,8 @@ int main(void) {
       cmocka_unit_test(test_refusals_of_forgotten_senders_are_forgotten),
       cmocka_unit_test(test_clocks_lose_all_senders_that_were_forgotten_meanwhile),
       cmocka_unit_test(test_a_retired_sender_is_unsettled_while_it_has_a_later_task),
+      cmocka_unit_test(test_a_task_that_a_fill_has_brought_is_unsettled_too),
+      cmocka_unit_test(test_times_that_a_fill_has_brought_lose_a_forgotten_sender),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

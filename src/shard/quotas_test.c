@@ -1,4 +1,4 @@
-/* Bytes that no longer count against the quota of a space. */
+/* Bytes that count against the quota of a space, and that no longer do. */
 #include "shard/shard_testing.h"
 
 static uint64_t bytes_held(const struct fixture *f) {
@@ -44,10 +44,33 @@ static void test_a_vector_that_is_loaded_leaves_the_bytes_of_its_earlier_rows(vo
   stop(&f);
 }
 
+/* Its own bytes count once. */
+static void test_a_vector_may_grow_until_its_space_is_full(void **state) {
+  struct fixture f;
+  (void)state;
+  start(&f, UINT64_MAX, 0);
+  struct pwi_request all = push_of(2, 0, 6, &f.values), half = push_of(2, 0, 5, &f.values);
+  assert_served(f.shard, &all, NULL, PWI_CODE_OK, PAWL_OK);
+  uint64_t full = bytes_held(&f);
+  stop(&f);
+  start(&f, UINT64_MAX, 0);
+  uint64_t empty = bytes_held(&f);
+  f.values.iov_len /= 2;
+  half.terms.range = pawl_range_of(0, SIZE / 2);
+  half.terms.rows = SIZE / 2;
+  assert_served(f.shard, &half, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_int_equal(pwi_shard_set_quota(f.shard, "test", full + (bytes_held(&f) - empty) / 2), PAWL_OK);
+  f.values.iov_len *= 2;
+  all.terms.prior = 5;
+  assert_served(f.shard, &all, NULL, PWI_CODE_OK, PAWL_OK);
+  stop(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_deleted_vector_leaves_its_bytes_to_others),
       cmocka_unit_test(test_a_vector_that_is_loaded_leaves_the_bytes_of_its_earlier_rows),
+      cmocka_unit_test(test_a_vector_may_grow_until_its_space_is_full),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

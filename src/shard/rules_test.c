@@ -214,6 +214,58 @@ static void test_functions_of_users_run_aside(void **state) {
   pwi_function_set_fini(&set);
 }
 
+/* Refuses what would make a row larger than 1. */
+static pawl_status check_once(const struct pawl_function_call *call) {
+  const double *pushed = call->pushed, *stored = call->stored;
+  for (size_t i = 0; i < call->count; i++)
+    if (stored[i] + pushed[i] > 1) return PAWL_OVERFLOW;
+  return PAWL_OK;
+}
+
+static void add_once(const struct pawl_function_call *call) {
+  const double *pushed = call->pushed;
+  double *stored = call->stored;
+  for (size_t i = 0; i < call->count; i++) stored[i] += pushed[i];
+}
+
+/* The push was applied to half of its keys before, and would be refused there now. */
+static void test_a_function_is_asked_only_about_keys_that_lack_the_push(void **state) {
+  static const struct pawl_server_function once = {.size = sizeof once,
+                                                   .name = "once",
+                                                   .about = "adds up to 1",
+                                                   .types = PAWL_FUNCTION_REALS,
+                                                   .pushed = {1, 0},
+                                                   .stored = {1, 0},
+                                                   .check = check_once,
+                                                   .apply = add_once};
+  static double values[KEYS], rows[KEYS];
+  struct pwi_function_set set = {0};
+  struct pwi_function_problem problem;
+  struct push push;
+  (void)state;
+  assert_int_equal(pwi_function_set_add(&set, &once, &problem), PAWL_OK);
+  pwi_shard_destroy(shard);
+  shard = shard_of(&(struct pwi_shard_config){.memory_max = UINT64_MAX, .functions = &set});
+  assert_int_equal(pwi_shard_hold(shard, WHOLE_RING), PAWL_OK);
+  pwi_shard_set_membership(shard, &membership);
+  struct pwi_entry entry = entry_of(1, PAWL_F64, 1, KEYS, false);
+  snprintf(entry.is.rule, sizeof entry.is.rule, "once");
+  assert_int_equal(pwi_options_settle(&entry.is, &set, &entry.is), PAWL_OK);
+  open_vector(shard, entry);
+  for (size_t i = 0; i < KEYS; i++) values[i] = 1;
+  make_push(&push, 1, 1, values, KEYS / 2);
+  push.request.terms.claim = push.request.terms.range = pawl_range_of(0, KEYS / 2);
+  push.request.terms.rows = KEYS / 2;
+  assert_served(shard, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
+  make_push(&push, 1, 1, values, KEYS);
+  assert_served(shard, &push.request, NULL, PWI_CODE_OK, PAWL_OK);
+  pull(1, rows);
+  assert_memory_equal(rows, values, sizeof rows);
+  pwi_shard_destroy(shard);
+  shard = NULL;
+  pwi_function_set_fini(&set);
+}
+
 /* --- sums ----------------------------------------------------------------------------------------------- */
 
 #define GROUP 9
@@ -296,6 +348,7 @@ int main(void) {
       TEST(test_a_function_that_is_not_here_refuses_pushes_and_nothing_else),
       TEST(test_the_state_comes_back_with_its_row),
       TEST(test_functions_of_users_run_aside),
+      TEST(test_a_function_is_asked_only_about_keys_that_lack_the_push),
       TEST(test_a_group_takes_one_step_and_the_refused_push_is_found),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

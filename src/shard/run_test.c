@@ -226,6 +226,24 @@ static void test_a_follower_has_rows_and_result(void **state) {
   struct pwi_run_result result = result_of(served, 2);
   assert_true(result.origin == 0 && result.values[1] == 99 && served.effect == PWI_EFFECT_NONE);
   assert_int_equal(pull_one(f.other, 1, 70), 3);
+  change.request.task = 3;
+  change.request.terms.settled = 2; /* otherwise no change could be followed after many results */
+  pwi_shard_follow(f.other, &change, WHOLE_RING, &outcome);
+  assert_int_equal(outcome.code, PWI_CODE_OK);
+  assert_int_equal(run(f.other, request).payload_size, 4);
+  stop(&f);
+}
+
+/* The keys come back empty, and the function runs again. */
+static void test_results_go_with_their_keys(void **state) {
+  struct fixture f;
+  (void)state;
+  start(&f);
+  set_rows(f.shard, 1, some, 3, 1);
+  assert_true(result_of(run(f.shard, run_of(1, "twice", 0, 1, 2)), 2).values[0] == 3);
+  assert_int_equal(pwi_shard_drop(f.shard, WHOLE_RING), PAWL_OK);
+  assert_int_equal(pwi_shard_hold(f.shard, WHOLE_RING), PAWL_OK);
+  assert_true(result_of(run(f.shard, run_of(1, "twice", 0, 0, 2)), 2).values[0] == 0);
   stop(&f);
 }
 
@@ -356,6 +374,7 @@ int main(void) {
       cmocka_unit_test(test_a_claim_that_was_partly_applied_is_cut),
       cmocka_unit_test(test_calls_that_make_no_sense_use_up_their_number),
       cmocka_unit_test(test_a_follower_has_rows_and_result),
+      cmocka_unit_test(test_results_go_with_their_keys),
       cmocka_unit_test(test_results_move_with_their_keys),
       cmocka_unit_test(test_checkpoints_have_no_results),
       cmocka_unit_test(test_results_are_collected),

@@ -1,5 +1,6 @@
 /* Answers of a shard to requests, one promise at a time. shard/model_test.c compares whole histories with a
  * model, shard/groups_test.c tests ticks, shard/move_test.c positions that come and go. */
+#include "shard/inside.h"
 #include "shard/shard_testing.h"
 
 /* --- results -------------------------------------------------------------------------------------------- */
@@ -626,6 +627,19 @@ static void test_vectors_are_found_by_rising_id(void **state) {
   pwi_shard_destroy(NULL);
 }
 
+static void test_the_vector_of_the_last_request_may_be_deleted(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, UINT64_MAX, 0);
+  struct pwi_request push = push_of(1, 0, 5, &f.values);
+  assert_served(f.shard, &push, NULL, PWI_CODE_OK, PAWL_OK);
+  assert_non_null(f.shard->recent);
+  pwi_shard_close(f.shard, push.terms.vector);
+  assert_null(f.shard->recent);
+  assert_served(f.shard, &push, NULL, PWI_CODE_FAILED, PAWL_NOT_FOUND);
+  stop(&f);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_result_is_written_while_rows_are_applied),
@@ -653,6 +667,7 @@ int main(void) {
       cmocka_unit_test(test_out_of_memory_leaves_a_push_whole_or_undone),
       cmocka_unit_test(test_out_of_memory_leaves_a_shard_as_it_was),
       cmocka_unit_test(test_vectors_are_found_by_rising_id),
+      cmocka_unit_test(test_the_vector_of_the_last_request_may_be_deleted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

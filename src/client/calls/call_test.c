@@ -134,6 +134,43 @@ static void test_a_call_that_is_sent_again_later_brings_its_proof_again(void **s
   pwi_calling_fini(&call.calling);
 }
 
+/* The friend has not run the call, so there is no answer yet. */
+static void test_a_call_that_is_to_be_sent_again_takes_no_answer(void **state) {
+  (void)state;
+  struct scene scene;
+  struct outgoing_call call;
+  uint64_t number;
+  bool is_proved;
+  start_with_a_friend(&scene);
+  bring_up(&scene, PEER);
+  call_node(&scene, &call, FRIEND);
+  hear_later(&scene, 1);
+  hear_later(&scene, 1);
+  assert_int_equal(scene.net.closed_count, 0);
+  wait_for_timer(&scene);
+  assert_int_equal(count_sent(&scene, PWI_SAY_CALL, &number, &is_proved), 2);
+  stop_scene(&scene);
+  pwi_calling_fini(&call.calling);
+}
+
+/* The friend would forget its number. */
+static void test_the_answer_to_a_call_that_is_to_be_sent_again_is_not_acknowledged(void **state) {
+  (void)state;
+  enum { MANY = 70 }; /* so many that an answer to the last one is acknowledged at once */
+  struct scene scene;
+  static struct outgoing_call calls[MANY];
+  uint64_t number;
+  bool is_proved;
+  start_with_a_friend(&scene);
+  bring_up(&scene, PEER);
+  for (size_t i = 0; i < MANY; i++) call_node(&scene, &calls[i], FRIEND);
+  assert_int_equal(count_sent(&scene, PWI_SAY_CALL, &number, &is_proved), MANY);
+  hear_later(&scene, MANY);
+  assert_int_equal(count_sent(&scene, PWI_SAY_HEARD, &number, &is_proved), 0);
+  stop_scene(&scene);
+  for (size_t i = 0; i < MANY; i++) pwi_calling_fini(&calls[i].calling);
+}
+
 /* The manager may have replied before the node of the second call joined. */
 static void test_a_node_is_unknown_only_if_the_manager_was_asked_after_the_call(void **state) {
   (void)state;
@@ -223,6 +260,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_no_call_overtakes_one_that_is_sent_again_later),
       cmocka_unit_test(test_a_call_that_is_sent_again_later_brings_its_proof_again),
+      cmocka_unit_test(test_a_call_that_is_to_be_sent_again_takes_no_answer),
+      cmocka_unit_test(test_the_answer_to_a_call_that_is_to_be_sent_again_is_not_acknowledged),
       cmocka_unit_test(test_a_node_is_unknown_only_if_the_manager_was_asked_after_the_call),
       cmocka_unit_test(test_only_calls_of_a_live_sender_to_the_present_id_run),
       cmocka_unit_test(test_only_the_caller_says_that_it_has_its_answers),
