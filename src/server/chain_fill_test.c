@@ -290,6 +290,27 @@ static void test_a_change_after_the_fill_is_not_applied_again_by_the_target(void
   }
 }
 
+/* The link was lost between two changes of one version. The next fill begins with all changes of it. */
+static void test_a_fill_that_begins_anew_expects_no_further_change_of_a_version(void **state) {
+  (void)state;
+  struct scene s;
+  struct pwi_terms request = {.kind = PWI_REQUEST_TICK, .vector = {9}, .number = 1, .claim = {0, 1}, .range = {0, 1}};
+  start_scene(&s, 2, "12f");
+  struct server_peer *previous = precede(&s, 1);
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_CHUNK, .effect = PWI_CHUNK_BEGIN, .version = 1, .prior = 5, .other = 77));
+  say_about(&s, previous,
+            MESSAGE(.kind = PWI_CHAIN_UPDATE, .effect = PWI_EFFECT_TICK, .version = 6, .prior = 5,
+                    .positions = {0, QUARTER}, .other = 1),
+            &request, 0, 0);
+  assert_int_equal(chain_of(&s)->processed, 5); /* there is a second change */
+  take_down(&s, previous);
+  previous = precede(&s, 1);
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_CHUNK, .effect = PWI_CHUNK_BEGIN, .version = 1, .prior = 6, .other = 78));
+  update(&s, previous, 7, 0);
+  assert_int_equal(chain_of(&s)->processed, 7);
+  stop_scene(&s);
+}
+
 static void test_a_target_that_cannot_go_on_says_so(void **state) {
   (void)state;
   struct scene s;
@@ -466,6 +487,7 @@ int main(void) {
       T(a_fill_goes_on_after_its_pause),
       T(a_target_takes_no_chunk_after_the_last),
       T(a_change_after_the_fill_is_not_applied_again_by_the_target),
+      T(a_fill_that_begins_anew_expects_no_further_change_of_a_version),
       T(a_target_that_cannot_go_on_says_so),
       T(reports_of_a_target_wait_for_room_on_the_link),
       T(a_filled_arc_that_was_divided_is_taken_in_pieces),
