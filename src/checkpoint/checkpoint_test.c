@@ -280,6 +280,16 @@ static void test_bases_that_go_in_a_circle_are_found(void **state) {
   assert_problem("b", PAWL_MISMATCH, "based on another");
 }
 
+/* Another cluster saved into the same directory, under the name of the base. */
+static void test_a_base_of_another_cluster_is_found(void **state) {
+  (void)state;
+  struct saving saving = saving_begin(files, "full", 1, "");
+  saving.manifest.cluster = SAVING_CLUSTER + 1;
+  saving_end(&saving, true);
+  example_more(files);
+  assert_problem("more", PAWL_MISMATCH, "based on another");
+}
+
 static void test_any_flipped_bit_in_any_file_is_found(void **state) {
   (void)state;
   static const char *const paths[] = {"full/node-1.pawl", "full/node-2.pawl", "more/node-1.pawl", "full/manifest.json",
@@ -396,6 +406,45 @@ static void test_rows_of_an_earlier_incarnation_do_not_count(void **state) {
   export_npy("more", "test/renewed", sizes);
   rows = npy_data(exported[0], sizes[0], "<i4", "(4, 1)");
   for (size_t i = 0; i < 4; i++) assert_int_equal(pwi_get_u32(rows + 4 * i), i == 0 ? 2 : 0);
+}
+
+/* A vector was loaded while it was saved: a file may have chunks of two incarnations. */
+static void test_rows_of_another_incarnation_than_the_manifest_has_do_not_count(void **state) {
+  (void)state;
+  size_t sizes[2];
+  const int32_t early = 1, late = 2;
+  struct saving saving = saving_begin(files, "loaded", 1, "");
+  saving_vector(&saving, 4, "test/renewed", example_options(4), 3);
+  saving_rows_of(&saving, 1, 4, 3, NULL, 0, 1, &late, 4);
+  saving_rows_of(&saving, 1, 4, 2, NULL, 0, 1, &early, 4);
+  saving_rows_of(&saving, 1, 4, 2, NULL, 1, 1, &early, 4);
+  saving_end(&saving, true);
+  export_npy("loaded", "test/renewed", sizes);
+  const unsigned char *rows = npy_data(exported[0], sizes[0], "<i4", "(4, 1)");
+  static const uint32_t expected[] = {2, 0, 0, 0};
+  for (size_t i = 0; i < 4; i++) assert_int_equal(pwi_get_u32(rows + 4 * i), expected[i]);
+}
+
+static size_t renewed_rows, renewed_sum;
+
+static pawl_status add_renewed(void *context, const struct pwi_chunk *chunk) {
+  (void)context;
+  for (size_t i = 0; i < chunk->count && chunk->vector.id == 4; i++, renewed_rows++)
+    renewed_sum += pwi_get_u32(chunk->values + i * chunk->row_bytes);
+  return PAWL_OK;
+}
+
+static void test_a_walk_over_all_vectors_leaves_out_earlier_incarnations_in_bases(void **state) {
+  (void)state;
+  struct pwi_problem problem;
+  example_full(files);
+  example_more(files);
+  struct pwi_saved saved = open_saved("more");
+  renewed_rows = renewed_sum = 0;
+  assert_int_equal(pwi_saved_walk_all(&saved, add_renewed, NULL, &problem), PAWL_OK);
+  pwi_saved_close(&saved);
+  assert_int_equal(renewed_rows, 1);
+  assert_int_equal(renewed_sum, 2);
 }
 
 /* Node 1 started to save an arc, gave it up, and continued with others. Node 2 has the cut of the arc, but
@@ -530,11 +579,14 @@ int main(void) {
       TEST(test_rows_that_do_not_fit_the_vector_are_found),
       TEST(test_a_ring_with_a_hole_is_found),
       TEST(test_bases_that_go_in_a_circle_are_found),
+      TEST(test_a_base_of_another_cluster_is_found),
       TEST(test_any_flipped_bit_in_any_file_is_found),
       TEST(test_a_dense_vector_is_one_array),
       TEST(test_a_sparse_vector_is_its_keys_and_its_values),
       TEST(test_mixed_keys_come_out_as_users_know_them),
       TEST(test_rows_of_an_earlier_incarnation_do_not_count),
+      TEST(test_rows_of_another_incarnation_than_the_manifest_has_do_not_count),
+      TEST(test_a_walk_over_all_vectors_leaves_out_earlier_incarnations_in_bases),
       TEST(test_rows_of_an_arc_that_was_given_up_do_not_count),
       TEST(test_safetensors_have_one_tensor_or_two),
       TEST(test_a_walk_ends_when_the_visitor_says_so),

@@ -51,13 +51,16 @@ static inline void saving_chunk(struct saving *saving, uint64_t node, const void
   assert_int_equal(pwi_archive_write(saving->archives[node - 1], PWI_ARCHIVE_CHUNK, bytes, size), PAWL_OK);
 }
 
-/* Writes rows by stored key. If `keys` is NULL they are first, first + 1, … */
-static inline void saving_rows(struct saving *saving, uint64_t node, uint64_t vector, const uint64_t *keys,
-                               uint64_t first, size_t count, const void *values, size_t row_bytes) {
+/* Writes rows of an incarnation, or of none, as earlier versions did, by stored key. If `keys` is NULL they are first,
+ * first + 1, … */
+static inline void saving_rows_of(struct saving *saving, uint64_t node, uint64_t vector, uint32_t incarnation,
+                                  const uint64_t *keys, uint64_t first, size_t count, const void *values,
+                                  size_t row_bytes) {
   struct pwi_writer writer = {0};
-  pwi_write_u8(&writer, 1);
+  pwi_write_u8(&writer, incarnation ? 2 : 1);
   pwi_write_u8(&writer, 1);
   pwi_write_u64(&writer, vector);
+  if (incarnation) pwi_write_u32(&writer, incarnation);
   pwi_write_u32(&writer, (uint32_t)count);
   pwi_write_u32(&writer, (uint32_t)row_bytes);
   pwi_write_u32(&writer, 0);
@@ -68,6 +71,11 @@ static inline void saving_rows(struct saving *saving, uint64_t node, uint64_t ve
   assert_int_equal(writer.status, PAWL_OK);
   saving_chunk(saving, node, writer.data, writer.size);
   pwi_writer_fini(&writer);
+}
+
+static inline void saving_rows(struct saving *saving, uint64_t node, uint64_t vector, const uint64_t *keys,
+                               uint64_t first, size_t count, const void *values, size_t row_bytes) {
+  saving_rows_of(saving, node, vector, 0, keys, first, count, values, row_bytes);
 }
 
 /* Writes the cuts, closes the files, and writes the manifest if asked. */

@@ -1,6 +1,7 @@
 /* The link to the following member of a chain, in each of its states: sought, up, open, silent, cut off, and
  * being filled. */
 #include "server/traffic_testing.h"
+#include "wire/keys.h"
 
 /* --- towards the following member ----------------------------------------------------------------------- */
 
@@ -78,6 +79,69 @@ static void test_a_follower_is_sent_the_changes_that_it_lacks(void **state) {
   assert_int_equal(messages(&s, next), 1);
   assert_int_equal(heard(&s, next).version, 4);
   assert_false(chain_of(&s)->is_full_wanted);
+  stop_scene(&s);
+}
+
+/* The head serves a push of sender 7 to key 5 of vector 1. A signed push names a list that the head has kept. */
+static void push(struct scene *scene, uint64_t task, enum pwi_request_keys keys) {
+  static const uint64_t key = 5;
+  struct pwi_chains *chains = &scene->server->chains;
+  float one = 1;
+  struct iovec part = {&one, sizeof one};
+  struct pwi_request request = {
+      .terms = {.kind = PWI_REQUEST_PUSH,
+                .keys = keys,
+                .keep = keys == PWI_KEYS_LIST,
+                .vector = {1},
+                .number = task,
+                .prior = task - 1,
+                .rows = 1,
+                .claim = {0, 1000},
+                .range = {0, 1000}},
+      .sender = {7},
+      .task = task,
+      .keys = &key,
+      .signature = pwi_keys_signature(&key, 1),
+      .encoded = &key,
+      .encoded_as = {.type = PWI_SECTION_KEYS, .value_type = PWI_TYPE_U64, .count = 1, .length = sizeof key},
+      .values = &part,
+      .value_parts = 1,
+      .value_type = PAWL_F32};
+  struct pwi_served served;
+  struct pwi_log_entry *log_entry;
+  struct pwi_chain *chain = pwi_chains_route(chains, &(struct pwi_place){.size = 1000}, pawl_range_of(0, 1000));
+  assert_non_null(chain);
+  assert_int_equal(pwi_chain_prepare(chains, chain, &request, sizeof one, 0, 0, &log_entry), PAWL_OK);
+  pwi_shard_serve(scene->server->shard, &request, NULL, &served);
+  assert_int_equal(served.effect, PWI_EFFECT_ROWS);
+  pwi_chain_commit(chains, chain, scene->server->shard, &request, &served, NULL, log_entry);
+}
+
+/* The last message to the neighbour has the keys of its change. */
+static bool has_keys(const struct scene *scene, const struct server_peer *peer) {
+  size_t count, size;
+  return section_of(last_sent(scene, peer->link.id, &count), PWI_SECTION_KEYS, &size) != NULL;
+}
+
+/* It could never apply the change otherwise. */
+static void test_a_follower_that_lacks_a_list_of_keys_is_sent_it(void **state) {
+  (void)state;
+  struct scene s;
+  struct pwi_entry entry = vector_of(1, "job/weights");
+  start_scene(&s, 1, "12");
+  open_entry(&s, &entry);
+  know_sender(&s, 7);
+  push(&s, 1, PWI_KEYS_LIST);
+  push(&s, 2, PWI_KEYS_SIGNED);
+  struct server_peer *next = follow(&s, 2);
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY, .version = 1, .other = 1));
+  assert_int_equal(heard(&s, next).version, 2);
+  assert_false(has_keys(&s, next));
+  carried(&s);
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY, .version = 1, .other = 1, .full = true));
+  assert_int_equal(messages(&s, next), 1);
+  assert_int_equal(heard(&s, next).version, 2);
+  assert_true(has_keys(&s, next));
   stop_scene(&s);
 }
 
@@ -355,6 +419,7 @@ int main(void) {
       T(a_head_opens_the_chain_and_sends_changes),
       T(another_process_at_the_address_of_a_follower_is_not_spoken_to),
       T(a_follower_is_sent_the_changes_that_it_lacks),
+      T(a_follower_that_lacks_a_list_of_keys_is_sent_it),
       T(changes_wait_for_room_on_the_link),
       T(the_opening_waits_for_room_on_the_link),
       T(the_news_that_all_was_sent_waits_for_room_on_the_link),

@@ -192,10 +192,28 @@ static void test_a_member_that_lacks_something_is_stuck_and_asks_again(void **st
   stop_scene(&s);
 }
 
-static void test_a_member_asks_for_keys_that_it_does_not_know(void **state) {
+/* Of a large body only the beginning would be here: the rows of an aggregate without the clocks of its senders. */
+static void test_a_change_for_which_there_is_no_memory_is_asked_for_again(void **state) {
   (void)state;
   struct scene s;
-  struct pwi_entry entry = {.id = {1}, .name = "job/weights"};
+  start_scene(&s, 2, "12");
+  struct server_peer *previous = precede(&s, 1);
+  s.lacks_memory = true;
+  update(&s, previous, 1, 0);
+  s.lacks_memory = false;
+  assert_int_equal(chain_of(&s)->processed, 0);
+  assert_true(contact_of(chain_of(&s))->is_stuck);
+  assert_int_equal(complaints(&s), 1);
+  stub_clear(&s.net);
+  pass(&s, 50);
+  assert_int_equal(heard(&s, previous).kind, PWI_CHAIN_READY);
+  update(&s, previous, 1, 0);
+  assert_int_equal(chain_of(&s)->processed, 1);
+  stop_scene(&s);
+}
+
+/* The previous member sends version 1, a push to keys of which it gives the signature. */
+static void update_signed(struct scene *scene, const struct server_peer *peer) {
   struct pwi_terms request = {.kind = PWI_REQUEST_PUSH,
                               .keys = PWI_KEYS_SIGNED,
                               .vector = {1},
@@ -203,19 +221,59 @@ static void test_a_member_asks_for_keys_that_it_does_not_know(void **state) {
                               .rows = 1,
                               .claim = {0, 1000},
                               .range = {0, 1000}};
-  start_scene(&s, 2, "12");
-  pawl_vector_options_init(&entry.is);
-  entry.is.size = 1000;
-  entry.is.placement = PAWL_PLACE_ORDERED;
-  entry.is.layout = PAWL_LAYOUT_DENSE;
-  assert_int_equal(pwi_catalogue_add(&s.server->catalogue, &entry), PAWL_OK);
-  assert_int_equal(pwi_shard_open(s.server->shard, &entry), PAWL_OK);
+  say_about(scene, peer, MESSAGE(.kind = PWI_CHAIN_UPDATE, .effect = PWI_EFFECT_ROWS, .version = 1), &request, 77, 1);
+  assert_int_equal(scene->net.closed_count, 0);
+}
+
+static void start_scene_with_vector(struct scene *scene, uint64_t node, const char *members) {
+  struct pwi_entry entry = vector_of(1, "job/weights");
+  start_scene(scene, node, members);
+  open_entry(scene, &entry);
+}
+
+static void test_a_member_asks_for_keys_that_it_does_not_know(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene_with_vector(&s, 2, "12");
   struct server_peer *previous = precede(&s, 1);
   say(&s, previous, MESSAGE(.kind = PWI_CHAIN_OPEN));
   assert_false(heard(&s, previous).full);
-  say_about(&s, previous, MESSAGE(.kind = PWI_CHAIN_UPDATE, .effect = PWI_EFFECT_ROWS, .version = 1, .positions = RING),
-            &request, 77, 1);
-  assert_int_equal(s.net.closed_count, 0);
+  update_signed(&s, previous);
+  assert_int_equal(chain_of(&s)->processed, 0);
+  assert_int_equal(heard(&s, previous).kind, PWI_CHAIN_READY);
+  assert_true(heard(&s, previous).full);
+  stop_scene(&s);
+}
+
+static void test_keys_are_asked_for_although_the_link_had_no_room(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene_with_vector(&s, 2, "12");
+  struct server_peer *previous = precede(&s, 1);
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_OPEN));
+  s.net.send_status = PAWL_QUEUE_FULL;
+  update_signed(&s, previous);
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_OPEN)); /* is answered by the same READY */
+  make_room(&s, previous);
+  assert_int_equal(messages(&s, previous), 1);
+  assert_int_equal(heard(&s, previous).kind, PWI_CHAIN_READY);
+  assert_true(heard(&s, previous).full);
+  stop_scene(&s);
+}
+
+/* The member has the change from before its arc was merged, and so need not apply it. But the following member may ask
+ * it for the keys. */
+static void test_a_member_passes_no_change_on_whose_keys_it_does_not_know(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene_with_vector(&s, 2, "123");
+  struct server_peer *next = follow(&s, 3), *previous = precede(&s, 1);
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_OPEN));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
+  carried(&s);
+  chain_of(&s)->version = 1;
+  update_signed(&s, previous);
+  assert_int_equal(messages(&s, next), 0);
   assert_int_equal(chain_of(&s)->processed, 0);
   assert_int_equal(heard(&s, previous).kind, PWI_CHAIN_READY);
   assert_true(heard(&s, previous).full);
@@ -246,7 +304,10 @@ int main(void) {
       T(changes_of_one_version_are_taken_in_order),
       T(a_member_in_the_middle_passes_updates_on),
       T(a_member_that_lacks_something_is_stuck_and_asks_again),
+      T(a_change_for_which_there_is_no_memory_is_asked_for_again),
       T(a_member_asks_for_keys_that_it_does_not_know),
+      T(keys_are_asked_for_although_the_link_had_no_room),
+      T(a_member_passes_no_change_on_whose_keys_it_does_not_know),
       T(an_update_that_cannot_be_read_ends_the_link),
 #undef T
   };

@@ -402,6 +402,7 @@ static pawl_status begin_filling(struct pwi_server *server, struct pwi_chain *ch
                               .chunk = message->version};
   server->fillings = filling;
   chain->processed = chain->version = message->prior;
+  chain->siblings = 0;
   contact_of(chain)->is_stuck = false;
   pwi_clock_fini(&chain->staged);
   return PAWL_OK;

@@ -87,6 +87,19 @@ static void test_a_link_may_use_half_and_a_key_three_quarters_and_one_answer_may
   close_scene();
 }
 
+/* However many links it has. */
+static void test_a_key_leaves_a_quarter_of_the_memory_to_others(void **state) {
+  (void)state;
+  open_scene();
+  for (int i = 0; i < 8; i++) assert_int_equal(answer(0, MIB, true), PAWL_OK);
+  for (int i = 0; i < 4; i++) assert_int_equal(answer(1, MIB, true), PAWL_OK);
+  assert_int_equal(answer(1, MIB, true), PAWL_OK); /* one answer may exceed the limit */
+  assert_int_equal(answer(1, MIB, true), PAWL_QUEUE_FULL);
+  assert_int_equal(scene.handler.answer_bytes, 13 * MIB);
+  for (int i = 0; i < 3; i++) assert_int_equal(answer(2, MIB, true), PAWL_OK);
+  close_scene();
+}
+
 static void test_an_answer_larger_than_all_limits_is_sent(void **state) {
   (void)state;
   open_scene();
@@ -150,6 +163,7 @@ static void test_a_client_that_reads_stays_however_much_is_unread(void **state) 
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_link_may_use_half_and_a_key_three_quarters_and_one_answer_may_exceed_the_limit),
+      cmocka_unit_test(test_a_key_leaves_a_quarter_of_the_memory_to_others),
       cmocka_unit_test(test_an_answer_larger_than_all_limits_is_sent),
       cmocka_unit_test(test_a_client_that_does_not_read_is_dropped_when_others_need_memory),
       cmocka_unit_test(test_a_client_has_more_time_to_read_on_a_busy_machine),

@@ -5,6 +5,7 @@
 
 #include "net/stub_testing.h"
 #include "server/chain_testing.h"
+#include "server/handler_inside.h"
 #include "server/inside.h"
 
 #define MILLISECOND INT64_C(1000000)
@@ -17,6 +18,7 @@ struct scene {
   struct stub_net net;
   struct pwi_server *server;
   struct member replies; /* records which replies were given */
+  bool lacks_memory;     /* for the bodies of messages */
 };
 
 static inline void note_reply(void *context, void *reply, bool is_lost) {
@@ -108,7 +110,9 @@ static inline void deliver(struct scene *scene, const struct server_peer *peer,
     memcpy(body + at, builder->parts[i].iov_base, builder->parts[i].iov_len);
   struct pwi_message message = {.head = builder->head, .body_size = builder->body_size, .lane = PWI_LANE_DATA};
   struct pwi_link link = peer->link;
+  if (scene->lacks_memory) pwi_memory_fail_after(0);
   struct pwi_receive receive = pwi_server_actor.message(scene->server, link, &message);
+  if (scene->lacks_memory) assert_true(pwi_memory_fail_cancel());
   if (receive.how == PWI_RECEIVE_INTO) memcpy(receive.into, body, builder->body_size);
   if (receive.how == PWI_RECEIVE_PIECES || receive.how == PWI_RECEIVE_WHOLE)
     pwi_server_actor.piece(scene->server, link, receive.context, 0, body, builder->body_size);
@@ -136,6 +140,8 @@ static inline void say_about(struct scene *scene, const struct server_peer *peer
   if (signature) {
     section = (struct pwi_section){.type = PWI_SECTION_SIGNATURE, .count = 1, .length = sizeof signature};
     assert_int_equal(pwi_message_copy(&builder, &section, &signature), PAWL_OK);
+  }
+  if (request && pwi_request_has_rows(request->kind)) {
     section =
         (struct pwi_section){.type = PWI_SECTION_VALUES, .value_type = PAWL_F32, .count = 1, .length = sizeof row};
     assert_int_equal(pwi_message_copy(&builder, &section, &row), PAWL_OK);
@@ -158,21 +164,30 @@ static inline void update(struct scene *scene, const struct server_peer *peer, u
             &request, 0, catalogue);
 }
 
-/* The chain messages that the server sent over a link, the last first; `*count_out` of them. */
-static inline struct pwi_chain_message last_message(const struct scene *scene, const struct server_peer *peer,
-                                                    size_t *count_out) {
-  struct pwi_chain_message last = {0};
+/* A section of a message that the server sent; NULL if there is none. */
+static inline const void *section_of(const struct stub_sent *sent, uint16_t type, size_t *size_out) {
+  struct pwi_control control = {0};
+  struct pwi_message message = {.head = sent->head, .body_size = sent->body_size};
+  assert_int_equal(pwi_control_begin(&control, &message, &terms).how, PWI_RECEIVE_WHOLE);
+  assert_int_equal(pwi_control_open(&control, sent->body, sent->body_size, &terms), PAWL_OK);
+  return pwi_control_find(&control, sent->body, type, size_out);
+}
+
+static inline struct pwi_chain_message chain_message_of(const struct stub_sent *sent) {
+  struct pwi_chain_message message;
+  size_t size;
+  const void *bytes = section_of(sent, PWI_SECTION_CHAIN, &size);
+  assert_int_equal(pwi_chain_message_decode(bytes, size, &message), PAWL_OK);
+  return message;
+}
+
+/* The last message that the server sent over a link, of `*count_out`; NULL: none. */
+static inline const struct stub_sent *last_sent(const struct scene *scene, uint64_t link, size_t *count_out) {
+  const struct stub_sent *last = NULL;
   *count_out = 0;
   for (size_t i = 0; i < scene->net.sent_count; i++) {
-    const struct stub_sent *sent = &scene->net.sent[i];
-    struct pwi_control control = {0};
-    struct pwi_message message = {.head = sent->head, .body_size = sent->body_size};
-    size_t size;
-    if (sent->link != peer->link.id) continue;
-    assert_int_equal(pwi_control_begin(&control, &message, &terms).how, PWI_RECEIVE_WHOLE);
-    assert_int_equal(pwi_control_open(&control, sent->body, sent->body_size, &terms), PAWL_OK);
-    const void *bytes = pwi_control_find(&control, sent->body, PWI_SECTION_CHAIN, &size);
-    assert_int_equal(pwi_chain_message_decode(bytes, size, &last), PAWL_OK);
+    if (scene->net.sent[i].link != link) continue;
+    last = &scene->net.sent[i];
     ++*count_out;
   }
   return last;
@@ -180,14 +195,14 @@ static inline struct pwi_chain_message last_message(const struct scene *scene, c
 
 static inline struct pwi_chain_message heard(const struct scene *scene, const struct server_peer *peer) {
   size_t count;
-  struct pwi_chain_message message = last_message(scene, peer, &count);
-  assert_true(count > 0);
-  return message;
+  const struct stub_sent *last = last_sent(scene, peer->link.id, &count);
+  assert_non_null(last);
+  return chain_message_of(last);
 }
 
 static inline size_t messages(const struct scene *scene, const struct server_peer *peer) {
   size_t count;
-  last_message(scene, peer, &count);
+  last_sent(scene, peer->link.id, &count);
   return count;
 }
 
@@ -205,14 +220,10 @@ static inline size_t count_complaints(const struct scene *scene, bool are_warnin
   size_t count = 0;
   for (size_t i = 0; i < scene->net.sent_count; i++) {
     const struct stub_sent *sent = &scene->net.sent[i];
-    struct pwi_control control = {0};
-    struct pwi_message message = {.head = sent->head, .body_size = sent->body_size};
     struct pwi_complaint complaint;
     size_t size;
     if (sent->link != MANAGER_LINK || pwi_message_peek_kind(sent->head) != PWI_SAY_COMPLAIN) continue;
-    assert_int_equal(pwi_control_begin(&control, &message, &terms).how, PWI_RECEIVE_WHOLE);
-    assert_int_equal(pwi_control_open(&control, sent->body, sent->body_size, &terms), PAWL_OK);
-    const void *bytes = pwi_control_find(&control, sent->body, PWI_SECTION_PAYLOAD, &size);
+    const void *bytes = section_of(sent, PWI_SECTION_PAYLOAD, &size);
     assert_int_equal(pwi_complaint_decode(bytes, size, &complaint), PAWL_OK);
     count += (complaint.status == PAWL_OK) == are_warnings;
   }
@@ -268,6 +279,127 @@ static inline void change(struct scene *scene, uint64_t reply) {
     note_reply(scene->server, reply_of(reply), false);
   else
     assert_int_equal(pwi_chain_defer(chain, pawl_range_of(0, QUARTER), reply_of(reply)), PAWL_OK);
+}
+
+/* --- news ----------------------------------------------------------------------------------------------- */
+
+static inline void receive_news(struct scene *scene, uint16_t type, const void *bytes, size_t size) {
+  struct pwi_section section = {.type = type, .count = (uint32_t)size, .length = size};
+  struct pwi_message_head head = {.kind = PWI_SAY_NEWS};
+  struct pwi_message_builder builder;
+  pwi_message_begin(&builder, &terms, &head);
+  assert_int_equal(pwi_message_add(&builder, &section, bytes), PAWL_OK);
+  assert_int_equal(pwi_message_finish(&builder), PAWL_OK);
+  deliver(scene, scene->server->manager, &builder);
+  assert_int_equal(scene->net.closed_count, 0);
+}
+
+static inline void receive_view(struct scene *scene, const struct pwi_arc *arcs, size_t count) {
+  struct pwi_view *view = view_of(arcs, count);
+  uint8_t bytes[2048];
+  size_t size = pwi_view_encoded_size(view);
+  assert_true(size <= sizeof bytes);
+  pwi_view_encode(view, bytes);
+  pwi_view_release(view);
+  receive_news(scene, PWI_SECTION_VIEW, bytes, size);
+}
+
+static inline void receive_catalogue(struct scene *scene, const struct pwi_catalogue *catalogue) {
+  struct pwi_writer writer = {0};
+  pwi_catalogue_encode(catalogue, &writer);
+  receive_news(scene, PWI_SECTION_CATALOGUE, writer.data, writer.size);
+  pwi_writer_fini(&writer);
+}
+
+/* --- vectors and clients -------------------------------------------------------------------------------- */
+
+/* A dense vector of 1000 floats. */
+static inline struct pwi_entry vector_of(uint64_t id, const char *name) {
+  struct pwi_entry entry = {.id = {id}};
+  snprintf(entry.name, sizeof entry.name, "%s", name);
+  pawl_vector_options_init(&entry.is);
+  entry.is.size = 1000;
+  entry.is.placement = PAWL_PLACE_ORDERED;
+  entry.is.layout = PAWL_LAYOUT_DENSE;
+  return entry;
+}
+
+static inline void open_entry(struct scene *scene, const struct pwi_entry *entry) {
+  assert_int_equal(pwi_catalogue_add(&scene->server->catalogue, entry), PAWL_OK);
+  assert_int_equal(pwi_shard_open(scene->server->shard, entry), PAWL_OK);
+}
+
+static inline void know_sender(struct scene *scene, uint64_t id) {
+  struct pwi_membership_sender sender = {.sender = {id}, .job = "job"};
+  assert_int_equal(pwi_membership_add(scene->server->membership, &sender), PAWL_OK);
+  pwi_shard_set_membership(scene->server->shard, scene->server->membership);
+}
+
+/* A client has connected. */
+static inline struct server_peer *admit(struct scene *scene) {
+  struct pwi_hello hello;
+  uint8_t bytes[PWI_HELLO_MAX];
+  size_t size;
+  struct pwi_link link = {++scene->net.last_link};
+  pwi_hello_init(&hello);
+  hello.role = PWI_ROLE_CLIENT;
+  assert_int_equal(pwi_hello_encode(&hello, bytes, sizeof bytes, &size), PAWL_OK);
+  struct pwi_link_info info = {.accepted = true, .peer = "here:2", .hello = bytes, .hello_size = size, .identity = ""};
+  pwi_server_actor.link_up(scene->server, link, &info);
+  struct server_peer *peer = pwi_idmap_get(&scene->server->links, link.id);
+  assert_non_null(peer);
+  peer->handler->peering = (struct pwi_peering){.link = terms, .data = terms};
+  return peer;
+}
+
+/* A client whose push to vector 1 waits for the other member of group 2. */
+static inline struct server_peer *wait_for_group(struct scene *scene) {
+  struct pwi_entry vector = vector_of(1, "job/sums"), group = {.id = {2}, .kind = PWI_ENTRY_GROUP, .name = "job/.crew"};
+  struct server_peer *client = admit(scene);
+  float one = 1;
+  struct iovec part = {&one, sizeof one};
+  struct pwi_served served;
+  struct pwi_request push = {.terms = {.kind = PWI_REQUEST_PUSH,
+                                       .vector = vector.id,
+                                       .other = group.id.id,
+                                       .number = 11,
+                                       .rows = 1,
+                                       .claim = {0, 1000},
+                                       .range = {0, 1}},
+                             .sender = {1},
+                             .task = 1,
+                             .tick = 1,
+                             .arc = {0, 1000},
+                             .waiter = {.owner = client->link.id, .number = 11, .vector = vector.id},
+                             .values = &part,
+                             .value_parts = 1,
+                             .value_type = PAWL_F32};
+  group.is = (struct pawl_vector_options){.type = PAWL_U64,
+                                          .width = 1,
+                                          .size = PAWL_KEY_END,
+                                          .placement = PAWL_PLACE_ORDERED,
+                                          .layout = PAWL_LAYOUT_SPARSE};
+  open_entry(scene, &vector);
+  open_entry(scene, &group);
+  for (uint64_t id = 1; id <= 2; id++) {
+    know_sender(scene, id);
+    assert_int_equal(pwi_membership_join(scene->server->membership, group.id, 2, (struct pwi_sender){id}), PAWL_OK);
+  }
+  pwi_shard_set_membership(scene->server->shard, scene->server->membership);
+  pwi_shard_serve(scene->server->shard, &push, NULL, &served);
+  assert_true(served.is_deferred);
+  return client;
+}
+
+/* The only answer that a client was sent. */
+static inline enum pwi_code answered(const struct scene *scene, const struct server_peer *client) {
+  struct pwi_outcome outcome;
+  size_t count, size;
+  const struct stub_sent *sent = last_sent(scene, client->link.id, &count);
+  assert_int_equal(count, 1);
+  const void *bytes = section_of(sent, PWI_SECTION_OUTCOME, &size);
+  assert_int_equal(pwi_outcome_decode(bytes, size, &outcome), PAWL_OK);
+  return outcome.code;
 }
 
 #define MESSAGE(...) ((struct pwi_chain_message){__VA_ARGS__})
