@@ -631,6 +631,22 @@ static void test_a_member_that_cannot_follow_stays_if_no_other_is_connected(void
   world_close(&world);
 }
 
+/* The other servers reach it, and so it is not declared dead. */
+static void test_of_two_members_in_conflict_the_one_without_a_link_is_removed(void **state) {
+  (void)state;
+  open_chains(&world, 88, 1, 4);
+  struct pwi_arc arc = now()->arcs[0];
+  struct actor *head = actor_of(arc.chain[0].node.id), *tail = actor_of(arc.chain[1].node.id);
+  pwi_sim_cut(world.sim, head->node, world.manager_node);
+  pwi_sim_cut(world.sim, world.manager_node, head->node);
+  run_for(&world, 6 * PWI_SIM_SECOND);
+  assert_true(is_up(head->joined.id));
+  complain(tail, pwi_view_arc_range(now(), 0), head->joined.id);
+  assert_int_equal(now()->arcs[0].count, 1);
+  assert_int_equal(now()->arcs[0].chain[0].node.id, tail->joined.id);
+  world_close(&world);
+}
+
 /* All bytes are in the first arc. */
 static void say_first_arc_is_heavy(struct actor *server) {
   struct pwi_report report = {.bytes = 1};
@@ -749,6 +765,7 @@ int main(void) {
       cmocka_unit_test(test_on_a_busy_machine_a_member_that_came_back_has_more_time),
       cmocka_unit_test(test_a_member_that_cannot_follow_is_dropped),
       cmocka_unit_test(test_a_member_that_cannot_follow_stays_if_no_other_is_connected),
+      cmocka_unit_test(test_of_two_members_in_conflict_the_one_without_a_link_is_removed),
       cmocka_unit_test(test_a_server_without_memory_is_given_no_more_arcs),
       cmocka_unit_test(test_complaints_that_make_no_sense_change_nothing),
       cmocka_unit_test(test_a_warning_is_answered_and_changes_nothing),

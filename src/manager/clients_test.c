@@ -47,6 +47,26 @@ static void test_clients_meet_in_a_group(void **state) {
   world_close(&world);
 }
 
+static void test_a_group_and_a_peer_group_have_different_names(void **state) {
+  (void)state;
+  world_open(&world, 21, 1);
+  struct actor *s = add_server(&world, "s", 10, 0, 1);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  for (int i = 0; i < 2; i++) {
+    const enum pwi_ask kinds[] = {PWI_ASK_GROUP, PWI_ASK_PEERS};
+    struct pwi_writer payload = {0};
+    pwi_write_text(&payload, i ? "job/.peers" : "job/.group");
+    pwi_write_u32(&payload, 2);
+    struct pwi_writer again = {0};
+    pwi_write_bytes(&again, payload.data, payload.size);
+    assert_int_equal(ask(client, kinds[i], &payload), PAWL_OK);
+    assert_int_equal(ask(client, kinds[!i], &again), PAWL_MISMATCH);
+  }
+  assert_int_equal(s->membership.member_count, 2);
+  world_close(&world);
+}
+
 static void test_a_client_has_a_host_and_a_rack_of_one_word(void **state) {
   (void)state;
   world_open(&world, 17, 1);
@@ -325,6 +345,7 @@ static void test_a_client_that_is_lost_before_it_knew_its_id_is_forgotten(void *
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_clients_meet_in_a_group),
+      cmocka_unit_test(test_a_group_and_a_peer_group_have_different_names),
       cmocka_unit_test(test_a_client_has_a_host_and_a_rack_of_one_word),
       cmocka_unit_test(test_a_client_that_returns_in_time_keeps_its_sender_id),
       cmocka_unit_test(test_a_client_is_retired_after_its_grace_and_comes_back_as_another),

@@ -219,6 +219,7 @@ static void test_a_missing_server_can_be_given_up(void **state) {
     world.actors[i].keeps_away = true;
     pwi_sim_break(world.sim, world.actors[i].node, world.manager_node);
   }
+  for (size_t i = 0; i < 3; i++) run_until(&world.actors[i], has_no_link);
   assert_int_equal(give_up(admin, world.actors[0].joined.id, 1), PAWL_EXISTS); /* it may be back in a
                                                                                   moment */
   run_for(&world, 5 * PWI_SIM_SECOND);

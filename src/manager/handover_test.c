@@ -8,21 +8,6 @@
 
 static struct world world;
 
-static void say_move(struct actor *client, struct pawl_range positions, uint64_t node) {
-  struct pwi_writer payload = {0};
-  pwi_write_u64(&payload, positions.begin);
-  pwi_write_u64(&payload, positions.end);
-  pwi_write_u64(&payload, node);
-  say(client, PWI_SAY_ASK, ++client->asked, PWI_ASK_MOVE, &payload);
-  pwi_writer_fini(&payload);
-}
-
-static pawl_status ask_move(struct actor *client, struct pawl_range positions, uint64_t node) {
-  say_move(client, positions, node);
-  run_until(client, has_reply);
-  return client->reply;
-}
-
 static void test_a_member_becomes_head_by_a_handover(void **state) {
   (void)state;
   open_chains(&world, 70, 2, 4);
@@ -128,11 +113,6 @@ static void test_a_handover_is_given_more_time_after_each_failure(void **state) 
   run_until(head, is_at_rest);
   assert_int_equal(now()->arcs[0].chain[0].node.id, before.chain[1].node.id);
   world_close(&world);
-}
-
-static bool has_record(struct actor *actor) {
-  (void)actor;
-  return watched.has_record;
 }
 
 /* A record takes longer than a handover may: the time begins when the view is in the journal. */

@@ -201,6 +201,38 @@ static void test_a_server_that_is_lost_while_it_is_asked_is_asked_again(void **s
   world_close(&world);
 }
 
+static void say_settled(struct actor *actor, uint64_t number) {
+  struct pwi_writer payload = {0};
+  pwi_settled_encode(number, NULL, 0, &payload);
+  say(actor, PWI_SAY_SETTLED, 0, 0, &payload);
+  pwi_writer_fini(&payload);
+  run_for(&world, PWI_SIM_SECOND / 10);
+}
+
+/* A push may have been applied between the two questions. */
+static void test_an_answer_to_an_earlier_question_settles_nothing(void **state) {
+  (void)state;
+  open_world();
+  struct actor *other = &world.actors[1];
+  come_and_go(1);
+  uint64_t first = world.manager->settling.number;
+  assert_true(first > 0);
+  world.may_miss_views = true;
+  pwi_sim_break(world.sim, server->node, world.manager_node);
+  run_for(&world, 3 * PWI_SIM_SECOND);
+  uint64_t second = world.manager->settling.number;
+  assert_true(second > first);
+  say_settled(server, first);
+  say_settled(other, first);
+  assert_int_equal(figures_of(&world).retired, 1);
+  say_settled(server, second);
+  say_settled(server, second);
+  assert_int_equal(figures_of(&world).retired, 1);
+  say_settled(other, second);
+  assert_int_equal(figures_of(&world).retired, 0);
+  world_close(&world);
+}
+
 static bool is_retired(uint64_t sender) {
   return pwi_membership_is_retired(&world.manager->ledger.membership, (struct pwi_sender){sender});
 }
@@ -276,6 +308,34 @@ static void test_senders_whose_time_is_over_are_forgotten_in_a_few_passes(void *
   world_close(&world);
 }
 
+/* The server confirms the first of two changes. Clients are told of that one, whatever is kept for others. */
+static void test_changes_that_clients_have_not_been_told_are_kept(void **state) {
+  (void)state;
+  open_world();
+  world.manager->membership_history_max = 0;
+  server->is_deaf = true;
+  struct actor *first = add_client(&world, "first", false);
+  run_for(&world, PWI_SIM_SECOND / 10);
+  uint32_t number = server->numbers[2];
+  struct actor *second = add_client(&world, "second", false);
+  run_for(&world, PWI_SIM_SECOND / 10);
+  uint32_t newest = server->numbers[2];
+  assert_true(newest > number);
+  server->numbers[2] = number;
+  say(server, PWI_SAY_HAVE, 0, 0, NULL);
+  server->numbers[2] = newest;
+  run_until(first, is_in);
+  run_for(&world, PWI_SIM_SECOND / 10);
+  assert_int_equal(first->membership.number, number);
+  assert_false(is_in(second));
+  server->is_deaf = false;
+  say(server, PWI_SAY_HAVE, 0, 0, NULL);
+  run_until(second, is_in);
+  run_for(&world, PWI_SIM_SECOND / 10);
+  assert_same_membership(&server->membership, &watcher->membership);
+  world_close(&world);
+}
+
 /* More changes than are kept: the whole membership is sent again. */
 static void test_a_client_that_missed_too_much_is_sent_the_whole_membership(void **state) {
   (void)state;
@@ -309,9 +369,11 @@ int main(void) {
       cmocka_unit_test(test_the_number_up_to_which_a_client_has_its_answers_does_not_fall),
       cmocka_unit_test(test_a_client_that_listens_is_asked_too),
       cmocka_unit_test(test_a_server_that_is_lost_while_it_is_asked_is_asked_again),
+      cmocka_unit_test(test_an_answer_to_an_earlier_question_settles_nothing),
       cmocka_unit_test(test_no_sender_is_forgotten_while_a_handler_is_missing_or_its_client_is_back),
       cmocka_unit_test(test_a_returning_client_learns_that_nothing_took_effect),
       cmocka_unit_test(test_senders_whose_time_is_over_are_forgotten_in_a_few_passes),
+      cmocka_unit_test(test_changes_that_clients_have_not_been_told_are_kept),
       cmocka_unit_test(test_a_client_that_missed_too_much_is_sent_the_whole_membership),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -181,6 +181,72 @@ static void test_source_and_target_hear_of_the_view_before_the_order(void **stat
   world_close(&world);
 }
 
+/* The reply to its first ask has arrived, and the ask itself comes once more. */
+static void test_an_order_whose_reply_was_heard_is_not_carried_out_again(void **state) {
+  struct actor *a, *b, *client;
+  (void)state;
+  open_pair(15, &a, &b, &client);
+  assert_int_equal(ask_move(client, 0, PWI_RING_END, b->joined.id), PAWL_OK);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  assert_int_equal(ask_move(client, 0, PWI_RING_END, a->joined.id), PAWL_OK);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  unsigned orders = all_orders();
+  client->asked = client->replied = 0;
+  assert_int_equal(ask_move(client, 0, PWI_RING_END, b->joined.id), PAWL_OUTCOME_UNKNOWN);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  assert_int_equal(all_orders(), orders);
+  assert_int_equal(share_of(a->view, a), 100);
+  world_close(&world);
+}
+
+/* Orders a move of the first arc of `a`, which does not report it by itself. Returns the order. */
+static struct pwi_move begin_move(struct actor *a, struct actor *b, struct actor *client) {
+  struct pawl_range arc = arc_of(a);
+  a->moving = MOVES_NEVER;
+  assert_int_equal(ask_move(client, arc.begin, arc.end, b->joined.id), PAWL_OK);
+  run_until(a, has_order);
+  return a->order;
+}
+
+static void report(struct actor *actor, const struct pwi_move *order, pawl_status status) {
+  say_moved(actor, order, status);
+  run_for(&world, PWI_SIM_SECOND / 10);
+}
+
+static void test_only_the_source_of_a_step_reports_it(void **state) {
+  struct actor *a, *b, *client;
+  (void)state;
+  open_pair(16, &a, &b, &client);
+  struct pwi_move order = begin_move(a, b, client);
+  report(b, &order, PAWL_OK);
+  assert_true(someone_is_filling(a));
+  assert_int_equal(figures_of(&world).moves_done, 0);
+  report(b, &order, PAWL_NODE_FULL);
+  assert_int_equal(a->cancels, 0);
+  report(a, &order, PAWL_OK);
+  assert_true(nobody_is_filling(a));
+  assert_int_equal(figures_of(&world).moves_done, 1);
+  world_close(&world);
+}
+
+/* The target has forgotten what it was sent in the first attempt. */
+static void test_a_report_of_an_earlier_attempt_does_not_count(void **state) {
+  struct actor *a, *b, *client;
+  (void)state;
+  open_pair(17, &a, &b, &client);
+  struct pwi_move first = begin_move(a, b, client);
+  report(a, &first, PAWL_NODE_FULL);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(a->orders, 2);
+  report(a, &first, PAWL_OK);
+  assert_true(someone_is_filling(a));
+  assert_int_equal(figures_of(&world).moves_done, 0);
+  report(a, &a->order, PAWL_OK);
+  assert_true(nobody_is_filling(a));
+  assert_int_equal(figures_of(&world).moves_done, 1);
+  world_close(&world);
+}
+
 /* --- failures ------------------------------------------------------------------------------------------- */
 
 static void test_a_move_that_is_refused_is_tried_again_and_then_given_up(void **state) {
@@ -256,6 +322,22 @@ static void test_a_source_that_loses_its_link_is_told_anew(void **state) {
   world_close(&world);
 }
 
+/* The order may have been lost with the old link, which the manager has not missed yet. */
+static void test_a_source_with_a_new_link_is_told_anew(void **state) {
+  struct actor *a, *b, *client;
+  (void)state;
+  open_pair(18, &a, &b, &client);
+  begin_move(a, b, client);
+  a->keeps_away = true;
+  struct actor *again = add_actor(&world, "again", &a->join);
+  run_until(again, is_in);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  assert_int_equal(again->orders, 1);
+  assert_int_equal(figures_of(&world).moves_done, 1);
+  assert_int_equal(figures_of(&world).moves, 0);
+  world_close(&world);
+}
+
 static void test_a_manager_that_restarts_ends_the_moves_that_it_forgot(void **state) {
   struct actor *a, *b, *client;
   (void)state;
@@ -294,6 +376,26 @@ static void test_a_server_that_leaves_hands_its_arcs_on_first(void **state) {
   assert_int_equal(share_of(a->view, a), 100);
   assert_true(figures_of(&world).ready);
   assert_int_equal(figures_of(&world).nodes_draining, 0);
+  world_close(&world);
+}
+
+/* The old link is dead, and the manager has not missed it yet. */
+static void test_a_server_with_a_new_link_is_told_over_it_that_it_has_left(void **state) {
+  (void)state;
+  world_init(&world, 19, 2);
+  world.config.points = 1;
+  OK(pwi_sim_start(world.sim, world.manager_node));
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  run_until(add_server(&world, "b", 20, 0, 1), has_arcs);
+  a->moving = MOVES_NEVER;
+  say(a, PWI_SAY_LEAVE, 0, 0, NULL);
+  run_until(a, has_order);
+  a->keeps_away = true;
+  pwi_sim_mute(world.sim, a->node, world.manager_node);
+  struct actor *again = add_actor(&world, "again", &a->join);
+  run_until(again, is_in);
+  run_until(again, has_left);
+  assert_int_equal(figures_of(&world).nodes_up, 1);
   world_close(&world);
 }
 
@@ -453,12 +555,17 @@ int main(void) {
       cmocka_unit_test(test_a_head_that_handed_over_for_a_lost_manager_resumes),
       cmocka_unit_test(test_orders_that_cannot_be_carried_out_are_refused),
       cmocka_unit_test(test_source_and_target_hear_of_the_view_before_the_order),
+      cmocka_unit_test(test_an_order_whose_reply_was_heard_is_not_carried_out_again),
+      cmocka_unit_test(test_only_the_source_of_a_step_reports_it),
+      cmocka_unit_test(test_a_report_of_an_earlier_attempt_does_not_count),
       cmocka_unit_test(test_a_move_that_is_refused_is_tried_again_and_then_given_up),
       cmocka_unit_test(test_a_move_that_fails_once_succeeds_the_next_time),
       cmocka_unit_test(test_a_target_that_dies_on_the_way_leaves_the_source_in_charge),
       cmocka_unit_test(test_a_source_that_loses_its_link_is_told_anew),
+      cmocka_unit_test(test_a_source_with_a_new_link_is_told_anew),
       cmocka_unit_test(test_a_manager_that_restarts_ends_the_moves_that_it_forgot),
       cmocka_unit_test(test_a_server_that_leaves_hands_its_arcs_on_first),
+      cmocka_unit_test(test_a_server_with_a_new_link_is_told_over_it_that_it_has_left),
       cmocka_unit_test(test_the_last_server_is_not_let_go),
       cmocka_unit_test(test_a_target_that_leaves_is_given_nothing_more),
       cmocka_unit_test(test_balance_follows_the_measured_load),

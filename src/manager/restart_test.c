@@ -149,6 +149,22 @@ static void test_servers_that_were_down_are_not_waited_for(void **state) {
   world_close(&world);
 }
 
+/* The manager finds at once that nobody listens at the address of its only server. */
+static void test_a_server_that_is_not_found_has_time_to_return(void **state) {
+  (void)state;
+  world_open(&world, 34, 1);
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  run_until(a, has_arcs);
+  kill_manager();
+  pwi_sim_kill(world.sim, a->node);
+  start_manager();
+  run_for(&world, 1600 * PWI_SIM_MILLISECOND);
+  assert_int_equal(figures_of(&world).nodes_down, 0);
+  run_for(&world, PWI_SIM_SECOND);
+  assert_int_equal(figures_of(&world).nodes_down, 1);
+  world_close(&world);
+}
+
 /* --- a journal that is not the newest ------------------------------------------------------------------- */
 
 static void test_a_server_that_knows_of_more_stops_the_manager(void **state) {
@@ -434,6 +450,7 @@ int main(void) {
       cmocka_unit_test(test_nothing_is_decided_before_every_server_had_time_to_return),
       cmocka_unit_test(test_when_all_servers_are_back_it_goes_on_at_once),
       cmocka_unit_test(test_servers_that_were_down_are_not_waited_for),
+      cmocka_unit_test(test_a_server_that_is_not_found_has_time_to_return),
       cmocka_unit_test(test_a_server_that_knows_of_more_stops_the_manager),
       cmocka_unit_test(test_a_late_server_that_knows_of_more_stops_it_too),
       cmocka_unit_test(test_a_client_that_knows_later_news_does_not_stop_the_manager),

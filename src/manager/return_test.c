@@ -3,6 +3,7 @@
 #include "base/testing.h"
 #include "sim/sim.h"
 
+#include "manager/inside.h"
 #include "manager/testing.h"
 
 static struct world world;
@@ -78,6 +79,51 @@ static void test_a_client_asks_under_a_former_id_only_with_its_secret(void **sta
   world_close(&world);
 }
 
+static pawl_status ask_delete(struct actor *actor, const char *name) {
+  struct pwi_writer payload = {0};
+  pwi_write_text(&payload, name);
+  return ask(actor, PWI_ASK_DELETE, &payload);
+}
+
+/* Whether it was carried out is not known any more. */
+static void test_an_ask_under_a_forgotten_id_is_not_carried_out(void **state) {
+  (void)state;
+  world_init(&world, 8, 1);
+  world.config.keep_retired_ns = 5 * PWI_SIM_SECOND;
+  OK(pwi_sim_start(world.sim, world.manager_node));
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  struct actor *former = add_client(&world, "former", false), *client = add_client(&world, "client", false);
+  run_until(former, is_in);
+  run_until(client, is_in);
+  struct pwi_ask_terms terms = {.former = former->joined.id, .secret = former->joined.secret};
+  assert_int_equal(ask_create(former, "a/b"), PAWL_OK);
+  assert_int_equal(ask_delete(client, "a/b"), PAWL_OK);
+  former->keeps_away = true;
+  pwi_sim_kill(world.sim, former->node);
+  run_for(&world, 10 * PWI_SIM_SECOND);
+  assert_int_equal(figures_of(&world).clients, 1);
+  assert_int_equal(figures_of(&world).retired, 0);
+  assert_int_equal(ask_again(client, "a/b", &terms), PAWL_OUTCOME_UNKNOWN);
+  assert_int_equal(figures_of(&world).vectors, 0);
+  world_close(&world);
+}
+
+/* The reply is lost, and the vector that the client did not find exists when it asks again. */
+static void test_an_ask_that_was_refused_is_refused_again(void **state) {
+  (void)state;
+  world_open(&world, 9, 1);
+  run_until(add_server(&world, "s", 10, 0, 1), has_arcs);
+  struct actor *client = add_client(&world, "client", false), *other = add_client(&world, "other", false);
+  run_until(client, is_in);
+  run_until(other, is_in);
+  assert_int_equal(ask_delete(client, "a/b"), PAWL_NOT_FOUND);
+  assert_int_equal(ask_create(other, "a/b"), PAWL_OK);
+  client->asked = client->replied = 0;
+  assert_int_equal(ask_delete(client, "a/b"), PAWL_NOT_FOUND);
+  assert_int_equal(figures_of(&world).vectors, 1);
+  world_close(&world);
+}
+
 static void test_a_client_reports_no_moves(void **state) {
   (void)state;
   world_open(&world, 4, 1);
@@ -138,6 +184,55 @@ static void test_a_server_that_lives_but_does_not_return_is_declared_dead_in_the
   world_close(&world);
 }
 
+static void say_verdict(struct actor *witness, uint64_t node, uint64_t number) {
+  struct pwi_probe probe = {.node = node, .number = number, .patience_ms = 100, .verdict = PWI_VERDICT_GONE};
+  say_probed(witness, &probe);
+  run_for(&world, 2 * PWI_SIM_SECOND);
+}
+
+static uint64_t inquiry_about(const struct actor *server) {
+  return pwi_manager_node(world.manager, server->joined.id)->inquiry.number;
+}
+
+static void cut_off(struct actor *actor) {
+  pwi_sim_cut(world.sim, actor->node, world.manager_node);
+  pwi_sim_cut(world.sim, world.manager_node, actor->node);
+}
+
+/* The server may have come back since. */
+static void test_a_verdict_of_an_earlier_inquiry_does_not_count(void **state) {
+  (void)state;
+  world_open(&world, 10, 3);
+  struct actor *a = add_server(&world, "a", 10, 0, 1), *b = add_server(&world, "b", 20, 0, 1);
+  run_until(add_server(&world, "c", 30, 0, 1), has_arcs);
+  cut_off(a);
+  run_for(&world, 3 * PWI_SIM_SECOND);
+  assert_true(inquiry_about(a) > 1);
+  say_verdict(b, a->joined.id, inquiry_about(a) - 1);
+  assert_int_equal(figures_of(&world).nodes_down, 0);
+  say_verdict(b, a->joined.id, inquiry_about(a));
+  assert_int_equal(figures_of(&world).nodes_down, 1);
+  world_close(&world);
+}
+
+/* Its process lives, and so does the other shard of it. */
+static void test_a_verdict_about_a_server_that_is_back_does_not_count(void **state) {
+  (void)state;
+  world_open(&world, 11, 3);
+  struct actor *a = add_server(&world, "a", 10, 0, 2), *shard = add_server(&world, "shard", 10, 1, 2);
+  struct actor *b = add_server(&world, "b", 20, 0, 1);
+  run_until(add_server(&world, "c", 30, 0, 1), has_arcs);
+  cut_off(a);
+  cut_off(shard);
+  run_for(&world, 3 * PWI_SIM_SECOND);
+  pwi_sim_mend(world.sim, a->node, world.manager_node);
+  pwi_sim_mend(world.sim, world.manager_node, a->node);
+  run_until(a, is_in);
+  say_verdict(b, a->joined.id, inquiry_about(a));
+  assert_int_equal(figures_of(&world).nodes_down, 0);
+  world_close(&world);
+}
+
 /* No other server is there to ask. */
 static void test_what_the_manager_finds_alone_counts_after_the_grace(void **state) {
   (void)state;
@@ -159,9 +254,13 @@ int main(void) {
       cmocka_unit_test(test_a_client_returns_only_with_its_secret),
       cmocka_unit_test(test_a_server_returns_only_in_its_own_process),
       cmocka_unit_test(test_a_client_asks_under_a_former_id_only_with_its_secret),
+      cmocka_unit_test(test_an_ask_under_a_forgotten_id_is_not_carried_out),
+      cmocka_unit_test(test_an_ask_that_was_refused_is_refused_again),
       cmocka_unit_test(test_a_client_reports_no_moves),
       cmocka_unit_test(test_a_server_that_leaves_and_returns_leaves_still),
       cmocka_unit_test(test_a_server_that_lives_but_does_not_return_is_declared_dead_in_the_end),
+      cmocka_unit_test(test_a_verdict_of_an_earlier_inquiry_does_not_count),
+      cmocka_unit_test(test_a_verdict_about_a_server_that_is_back_does_not_count),
       cmocka_unit_test(test_what_the_manager_finds_alone_counts_after_the_grace),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@
 #include "manager/manager.h"
 #include "protocol/prober.h"
 #include "protocol/membership_delta.h"
+#include "protocol/save_messages.h"
 
 #define ACTORS 16
 #define MOVED_KEPT 256 /* the last MOVED messages of servers that are kept */
@@ -66,6 +67,12 @@ struct actor {
   enum how_to_move moving;
   struct pwi_move order; /* the last order received */
   unsigned orders, cancels;
+
+  unsigned saves; /* orders to save arcs */
+  uint64_t save;  /* the last one, and its first positions */
+  struct pawl_range save_positions;
+  unsigned grants;                /* received */
+  struct pwi_space_bytes granted; /* the first space of the last grant */
 
   uint64_t asked, replied; /* numbers of asks */
   pawl_status reply;
@@ -264,6 +271,31 @@ static void hear_probe(struct actor *actor, const void *payload, size_t size) {
   if (node) pwi_prober_begin(&actor->prober, &probe, node->address);
 }
 
+static void hear_save(struct actor *actor, const void *payload, size_t size) {
+  struct pwi_save save;
+  if (pwi_save_decode(payload, size, &save)) {
+    broken(actor, "cannot decode a SAVE");
+    return;
+  }
+  if (save.arc_count > 0) {
+    actor->saves++;
+    actor->save = save.order;
+    actor->save_positions = save.arcs[0].positions;
+  }
+  pwi_save_fini(&save);
+}
+
+static void hear_grant(struct actor *actor, const void *payload, size_t size) {
+  struct pwi_space_bytes spaces[PWI_SPACES_MAX];
+  size_t count;
+  if (pwi_spaces_decode(payload, size, spaces, &count)) {
+    broken(actor, "cannot decode a GRANT");
+    return;
+  }
+  actor->grants++;
+  actor->granted = count > 0 ? spaces[0] : (struct pwi_space_bytes){.bytes = 0};
+}
+
 static void hear_settle(struct actor *actor, const void *payload, size_t size) {
   struct pwi_settle senders[PWI_SETTLE_MAX];
   struct pwi_writer answer = {0};
@@ -318,6 +350,12 @@ static void hear(struct actor *actor, const void *body) {
     break;
   case PWI_SAY_COMPLAIN:
     actor->warnings++;
+    break;
+  case PWI_SAY_SAVE:
+    hear_save(actor, payload, size);
+    break;
+  case PWI_SAY_GRANT:
+    hear_grant(actor, payload, size);
     break;
   case PWI_SAY_LEFT:
     actor->lefts++;

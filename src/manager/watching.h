@@ -207,6 +207,26 @@ __attribute__((unused)) static struct actor *add_operator(struct world *world) {
   return client;
 }
 
+__attribute__((unused)) static bool has_record(struct actor *actor) {
+  (void)actor;
+  return watched.has_record;
+}
+
+__attribute__((unused)) static void say_move(struct actor *client, struct pawl_range positions, uint64_t node) {
+  struct pwi_writer payload = {0};
+  pwi_write_u64(&payload, positions.begin);
+  pwi_write_u64(&payload, positions.end);
+  pwi_write_u64(&payload, node);
+  say(client, PWI_SAY_ASK, ++client->asked, PWI_ASK_MOVE, &payload);
+  pwi_writer_fini(&payload);
+}
+
+__attribute__((unused)) static pawl_status ask_move(struct actor *client, struct pawl_range positions, uint64_t node) {
+  say_move(client, positions, node);
+  run_until(client, has_reply);
+  return client->reply;
+}
+
 __attribute__((unused)) static void complain_of(struct actor *actor, struct pawl_range positions, uint64_t node,
                                                 pawl_status why) {
   struct pwi_complaint complaint = {positions, node, why};

@@ -35,10 +35,10 @@ static void on_safe(void *context, pawl_status status) {
   desk->safe = status;
 }
 
-static void desk_open(struct desk *desk, struct seat *seat) {
+static void desk_open_over(struct desk *desk, struct seat *seat, struct pwi_meta *meta) {
   static const struct pwi_log quiet = {.node = "desk"};
   *desk = (struct desk){.scene = seat->scene};
-  struct pwi_journal_meta_config config = {.meta = seat->meta,
+  struct pwi_journal_meta_config config = {.meta = meta,
                                            .election = &seat->election,
                                            .log = &quiet,
                                            .prefix = PREFIX,
@@ -49,6 +49,8 @@ static void desk_open(struct desk *desk, struct seat *seat) {
   desk->journal->safe = on_safe;
   desk->journal->context = desk;
 }
+
+static void desk_open(struct desk *desk, struct seat *seat) { desk_open_over(desk, seat, seat->meta); }
 
 static void desk_close(struct desk *desk) {
   if (desk->journal) desk->journal->ops->destroy(desk->journal);
@@ -209,6 +211,56 @@ static void test_a_replaced_log_begins_with_its_snapshot(void **state) {
   scene_close(&scene);
 }
 
+/* Counts the transactions of a journal. */
+struct counter {
+  struct pwi_meta meta;
+  struct pwi_meta *inside;
+  unsigned count;
+};
+
+static pawl_status counter_transact(struct pwi_meta *meta, struct pwi_meta_call *call,
+                                    const struct pwi_meta_transaction *transaction) {
+  struct counter *counter = (struct counter *)meta;
+  counter->count++;
+  return counter->inside->ops->transact(counter->inside, call, transaction);
+}
+
+static void counter_cancel(struct pwi_meta *meta, struct pwi_meta_call *call) {
+  struct counter *counter = (struct counter *)meta;
+  counter->inside->ops->cancel(counter->inside, call);
+}
+
+static bool has_one_page(void *context) { return ((struct counter *)context)->count < 2; }
+
+/* A standby has read one page, and asks for the next one when the leader replaces the log. */
+static void test_a_log_that_is_replaced_while_it_is_read_is_read_again(void **state) {
+  static const struct pwi_meta_ops ops = {.transact = counter_transact, .cancel = counter_cancel};
+  (void)state;
+  struct scene scene;
+  struct desk writer, reader;
+  struct seat *leader = lead(&scene, 10, 2), *other = leader == &scene.seats[0] ? &scene.seats[1] : &scene.seats[0];
+  struct counter counter = {.meta = {.ops = &ops}, .inside = other->meta};
+  desk_open(&writer, leader);
+  desk_open_over(&reader, other, &counter.meta);
+  OK(load(&writer));
+  for (int i = 0; i < 100; i++) OK(append_text(&writer, "record "));
+  pwi_journal_meta_load(reader.journal);
+  OK(pwi_sim_run_while(scene.sim, has_one_page, &counter, pwi_sim_now(scene.sim) + 60000 * MS));
+  pwi_sim_meta_cut(scene.store, other->node, true);
+  writer.safes = 0;
+  pwi_journal_meta_replace(writer.journal, "snapshot", 8);
+  OK(await_safe(&writer));
+  pwi_sim_meta_cut(scene.store, other->node, false);
+  OK(pwi_sim_run_while(scene.sim, is_loading, &reader, pwi_sim_now(scene.sim) + 60000 * MS));
+  OK(reader.loaded);
+  OK(reader.journal->ops->replay(reader.journal, visit, &reader));
+  assert_int_equal(reader.visits, 1);
+  assert_memory_equal(reader.seen, "snapshot", 8);
+  desk_close(&writer);
+  desk_close(&reader);
+  scene_close(&scene);
+}
+
 /* --- being replaced ------------------------------------------------------------------------------------- */
 
 static void test_a_record_of_a_deposed_manager_is_refused(void **state) {
@@ -230,6 +282,27 @@ static void test_a_record_of_a_deposed_manager_is_refused(void **state) {
   assert_int_equal(old_desk.fails, 1);
   assert_int_equal(old_desk.failed, PAWL_NODE_DEPOSED);
   assert_log(fresh, "old new ", 2);
+  desk_close(&old_desk);
+  desk_close(&new_desk);
+  scene_close(&scene);
+}
+
+/* The next leader has written the very same record. */
+static void test_a_record_of_a_later_leader_is_not_taken_for_ones_own(void **state) {
+  (void)state;
+  struct scene scene;
+  struct desk old_desk, new_desk;
+  struct seat *old = lead(&scene, 9, 2), *fresh = old == &scene.seats[0] ? &scene.seats[1] : &scene.seats[0];
+  desk_open(&old_desk, old);
+  OK(load(&old_desk));
+  pwi_sim_pause(scene.sim, old->node, 3000 * MS);
+  run_for(&scene, 2999 * MS);
+  assert_int_equal(fresh->election.state, PWI_ELECTION_LEADING);
+  desk_open(&new_desk, fresh);
+  OK(load(&new_desk));
+  OK(append_text(&new_desk, "same"));
+  assert_int_equal(append_text(&old_desk, "same"), PAWL_NODE_DEPOSED);
+  assert_int_equal(old_desk.failed, PAWL_NODE_DEPOSED);
   desk_close(&old_desk);
   desk_close(&new_desk);
   scene_close(&scene);
@@ -444,7 +517,9 @@ int main(void) {
       cmocka_unit_test(test_a_long_log_is_read_page_by_page),
       cmocka_unit_test(test_a_large_record_is_kept_in_parts),
       cmocka_unit_test(test_a_replaced_log_begins_with_its_snapshot),
+      cmocka_unit_test(test_a_log_that_is_replaced_while_it_is_read_is_read_again),
       cmocka_unit_test(test_a_record_of_a_deposed_manager_is_refused),
+      cmocka_unit_test(test_a_record_of_a_later_leader_is_not_taken_for_ones_own),
       cmocka_unit_test(test_a_second_journal_of_the_same_leader_cannot_fork_the_log),
       cmocka_unit_test(test_a_log_that_lost_its_end_is_not_continued),
       cmocka_unit_test(test_a_lost_answer_does_not_double_a_record),

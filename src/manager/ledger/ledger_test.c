@@ -326,6 +326,25 @@ static void test_a_node_that_leaves_the_view_is_forgotten(void **state) {
   close_story(&story);
 }
 
+/* A sender that was kept for its full time may have unsettled tasks. */
+static void test_only_a_sender_that_was_found_settled_is_remembered_as_settled(void **state) {
+  struct story story;
+  (void)state;
+  tell_all(&story);
+  tell_sender(&story, 4);
+  assert_int_equal(apply_last(&story), PAWL_OK);
+  pwi_record_retire(next_record(&story), 4);
+  assert_int_equal(apply_last(&story), PAWL_OK);
+  pwi_record_forget(next_record(&story), true, &(uint64_t){3}, 1);
+  assert_int_equal(apply_last(&story), PAWL_OK);
+  pwi_record_forget(next_record(&story), false, &(uint64_t){4}, 1);
+  assert_int_equal(apply_last(&story), PAWL_OK);
+  assert_true(pwi_ledger_is_settled(&story.ledger, 3)); /* the one that is forgotten later changes nothing */
+  assert_false(pwi_ledger_is_settled(&story.ledger, 4));
+  assert_false(pwi_ledger_is_settled(&story.ledger, 2));
+  close_story(&story);
+}
+
 static void test_a_group_is_not_removed_as_a_vector(void **state) {
   struct story story;
   (void)state;
@@ -665,6 +684,7 @@ int main(void) {
       cmocka_unit_test(test_a_record_that_breaks_a_rule_changes_nothing),
       cmocka_unit_test(test_ids_are_never_used_again),
       cmocka_unit_test(test_a_node_that_leaves_the_view_is_forgotten),
+      cmocka_unit_test(test_only_a_sender_that_was_found_settled_is_remembered_as_settled),
       cmocka_unit_test(test_a_group_is_not_removed_as_a_vector),
       cmocka_unit_test(test_a_peer_group_has_members),
       cmocka_unit_test(test_a_sender_record_of_an_earlier_version_is_read),
