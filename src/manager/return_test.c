@@ -199,6 +199,21 @@ static void cut_off(struct actor *actor) {
   pwi_sim_cut(world.sim, world.manager_node, actor->node);
 }
 
+/* A witness may lack the memory for a probe. */
+static void test_a_silent_server_is_declared_dead_though_a_witness_does_not_answer(void **state) {
+  (void)state;
+  world_open(&world, 12, 3);
+  struct actor *a = add_server(&world, "a", 10, 0, 1), *b = add_server(&world, "b", 20, 0, 1);
+  run_until(add_server(&world, "c", 30, 0, 1), has_arcs);
+  b->is_mute = true;
+  pwi_sim_cut(world.sim, a->node, PWI_SIM_ALL);
+  pwi_sim_cut(world.sim, PWI_SIM_ALL, a->node);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  assert_true(b->probes > 0);
+  assert_int_equal(figures_of(&world).nodes_down, 1);
+  world_close(&world);
+}
+
 /* The server may have come back since. */
 static void test_a_verdict_of_an_earlier_inquiry_does_not_count(void **state) {
   (void)state;
@@ -259,6 +274,7 @@ int main(void) {
       cmocka_unit_test(test_a_client_reports_no_moves),
       cmocka_unit_test(test_a_server_that_leaves_and_returns_leaves_still),
       cmocka_unit_test(test_a_server_that_lives_but_does_not_return_is_declared_dead_in_the_end),
+      cmocka_unit_test(test_a_silent_server_is_declared_dead_though_a_witness_does_not_answer),
       cmocka_unit_test(test_a_verdict_of_an_earlier_inquiry_does_not_count),
       cmocka_unit_test(test_a_verdict_about_a_server_that_is_back_does_not_count),
       cmocka_unit_test(test_what_the_manager_finds_alone_counts_after_the_grace),
