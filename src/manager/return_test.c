@@ -248,6 +248,29 @@ static void test_a_verdict_about_a_server_that_is_back_does_not_count(void **sta
   world_close(&world);
 }
 
+/* Its chains have no other connected member when its time is over. */
+static void test_a_server_that_is_down_is_removed_once_no_chain_waits_for_it(void **state) {
+  (void)state;
+  world_init(&world, 13, 2);
+  world.config.replicas = 1;
+  world.config.keep_retired_ns = 5 * PWI_SIM_SECOND;
+  OK(pwi_sim_start(world.sim, world.manager_node));
+  struct actor *a = add_server(&world, "a", 10, 0, 1), *b = add_server(&world, "b", 20, 0, 1);
+  run_until(b, has_arcs);
+  a->keeps_away = b->keeps_away = true;
+  pwi_sim_kill(world.sim, a->node);
+  pwi_sim_break(world.sim, b->node, world.manager_node);
+  run_for(&world, 20 * PWI_SIM_SECOND);
+  assert_int_equal(figures_of(&world).nodes_down, 1);
+  b->keeps_away = false;
+  OK(pwi_net_connect(b->net, MANAGER, &b->link));
+  run_until(b, is_in);
+  run_for(&world, 10 * PWI_SIM_SECOND);
+  assert_true(figures_of(&world).ready);
+  assert_int_equal(figures_of(&world).nodes_down, 0);
+  world_close(&world);
+}
+
 /* No other server is there to ask. */
 static void test_what_the_manager_finds_alone_counts_after_the_grace(void **state) {
   (void)state;
@@ -277,6 +300,7 @@ int main(void) {
       cmocka_unit_test(test_a_silent_server_is_declared_dead_though_a_witness_does_not_answer),
       cmocka_unit_test(test_a_verdict_of_an_earlier_inquiry_does_not_count),
       cmocka_unit_test(test_a_verdict_about_a_server_that_is_back_does_not_count),
+      cmocka_unit_test(test_a_server_that_is_down_is_removed_once_no_chain_waits_for_it),
       cmocka_unit_test(test_what_the_manager_finds_alone_counts_after_the_grace),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
