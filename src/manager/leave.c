@@ -111,6 +111,8 @@ static void conclude_removal(struct pwi_manager *manager, const struct decision 
   struct manager_peer *peer = peer_of_server(manager, decision->id);
   if (node) {
     node->removing = false;
+    if (!node->peer && view_node(manager, node->id)->state == PWI_NODE_DOWN) /* a chain waits for it: look again */
+      pwi_manager_look_after(manager, node, manager->config.keep_retired_ns);
     return;
   }
   pwi_log(manager->config.log, PAWL_LOG_INFO, "server.left", "node=%llu why=%s", (unsigned long long)decision->id,

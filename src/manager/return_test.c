@@ -199,6 +199,21 @@ static void cut_off(struct actor *actor) {
   pwi_sim_cut(world.sim, world.manager_node, actor->node);
 }
 
+/* A witness may lack the memory for a probe. */
+static void test_a_silent_server_is_declared_dead_though_a_witness_does_not_answer(void **state) {
+  (void)state;
+  world_open(&world, 12, 3);
+  struct actor *a = add_server(&world, "a", 10, 0, 1), *b = add_server(&world, "b", 20, 0, 1);
+  run_until(add_server(&world, "c", 30, 0, 1), has_arcs);
+  b->is_mute = true;
+  pwi_sim_cut(world.sim, a->node, PWI_SIM_ALL);
+  pwi_sim_cut(world.sim, PWI_SIM_ALL, a->node);
+  run_for(&world, 5 * PWI_SIM_SECOND);
+  assert_true(b->probes > 0);
+  assert_int_equal(figures_of(&world).nodes_down, 1);
+  world_close(&world);
+}
+
 /* The server may have come back since. */
 static void test_a_verdict_of_an_earlier_inquiry_does_not_count(void **state) {
   (void)state;
@@ -233,6 +248,29 @@ static void test_a_verdict_about_a_server_that_is_back_does_not_count(void **sta
   world_close(&world);
 }
 
+/* Its chains have no other connected member when its time is over. */
+static void test_a_server_that_is_down_is_removed_once_no_chain_waits_for_it(void **state) {
+  (void)state;
+  world_init(&world, 13, 2);
+  world.config.replicas = 1;
+  world.config.keep_retired_ns = 5 * PWI_SIM_SECOND;
+  OK(pwi_sim_start(world.sim, world.manager_node));
+  struct actor *a = add_server(&world, "a", 10, 0, 1), *b = add_server(&world, "b", 20, 0, 1);
+  run_until(b, has_arcs);
+  a->keeps_away = b->keeps_away = true;
+  pwi_sim_kill(world.sim, a->node);
+  pwi_sim_break(world.sim, b->node, world.manager_node);
+  run_for(&world, 20 * PWI_SIM_SECOND);
+  assert_int_equal(figures_of(&world).nodes_down, 1);
+  b->keeps_away = false;
+  OK(pwi_net_connect(b->net, MANAGER, &b->link));
+  run_until(b, is_in);
+  run_for(&world, 10 * PWI_SIM_SECOND);
+  assert_true(figures_of(&world).ready);
+  assert_int_equal(figures_of(&world).nodes_down, 0);
+  world_close(&world);
+}
+
 /* No other server is there to ask. */
 static void test_what_the_manager_finds_alone_counts_after_the_grace(void **state) {
   (void)state;
@@ -259,8 +297,10 @@ int main(void) {
       cmocka_unit_test(test_a_client_reports_no_moves),
       cmocka_unit_test(test_a_server_that_leaves_and_returns_leaves_still),
       cmocka_unit_test(test_a_server_that_lives_but_does_not_return_is_declared_dead_in_the_end),
+      cmocka_unit_test(test_a_silent_server_is_declared_dead_though_a_witness_does_not_answer),
       cmocka_unit_test(test_a_verdict_of_an_earlier_inquiry_does_not_count),
       cmocka_unit_test(test_a_verdict_about_a_server_that_is_back_does_not_count),
+      cmocka_unit_test(test_a_server_that_is_down_is_removed_once_no_chain_waits_for_it),
       cmocka_unit_test(test_what_the_manager_finds_alone_counts_after_the_grace),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,6 +61,7 @@ struct actor {
   struct pwi_membership membership;
   uint32_t numbers[3]; /* of its view, catalogue and membership */
   bool is_deaf;        /* receives news but does not confirm them */
+  bool is_mute;        /* does not answer probes */
   uint64_t unsettled;  /* it reports this sender as unsettled */
   unsigned settles;    /* SETTLE messages received */
 
@@ -260,6 +261,7 @@ static void hear_probe(struct actor *actor, const void *payload, size_t size) {
   struct pwi_probe probe;
   actor->probes++;
   if (pwi_probe_decode(payload, size, &probe)) broken(actor, "cannot decode a PROBE");
+  if (actor->is_mute) return;
   const struct pwi_view_node *node = actor->view ? pwi_view_find(actor->view, (struct pwi_node){probe.node}) : NULL;
   for (size_t i = 0; i < actor->world->count; i++) {
     const struct actor *other = &actor->world->actors[i];
