@@ -155,8 +155,9 @@ static size_t values_expected(const struct client_part *part) {
 
 struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_link *link,
                                     const struct pwi_message *message) {
+  /* Answers come one after the other, on one lane. */
+  if (link->answering) return (struct pwi_receive){.how = PWI_RECEIVE_REFUSE};
   struct pwi_receive receive = pwi_control_begin(&link->control, message, &link->peering.data);
-  link->answering = NULL;
   if (receive.how == PWI_RECEIVE_REFUSE || link->control.head.kind != PWI_SAY_ANSWER) return receive;
   link->peer->answers++;
   struct client_part *part = find_part(client, link, link->control.head.tick);

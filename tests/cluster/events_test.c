@@ -1,5 +1,6 @@
 /* The log lines that docs/faults.md names to operators: after each fault the nodes log what happened, with the nodes
  * that it concerns, and a fault that costs nobody its place is not logged as a loss. */
+#include <pawl/export.h>
 #include <pawl/log.h>
 
 #include "base/testing.h"
@@ -18,6 +19,7 @@ static void keep(void *context, const struct pawl_log_line *line) {
 }
 
 /* How many lines begin so. */
+static size_t count(const char *format, ...) PAWL_PRINTF(1, 2);
 static size_t count(const char *format, ...) {
   char begin[160];
   size_t found = 0;
