@@ -293,6 +293,24 @@ static void test_a_task_is_over_only_when_no_rows_are_on_their_way_to_it(void **
   }
 }
 
+/* The first one would be forgotten, and its task never be over. */
+static void test_an_answer_within_another_one_is_refused(void **state) {
+  START;
+  struct call call, other;
+  bring_up(&scene, 1);
+  pull(&scene, &call, 0, 100);
+  start_range(&scene, &other, scene.second, PWI_REQUEST_PULL, 0, 100);
+  const struct client_part *second = scene.second->first;
+  struct pwi_receive receive = begin_answer(&scene, scene.flow->first);
+  struct pwi_message_builder builder;
+  build_answer(&builder, 1, number_of(second), (struct pwi_outcome){.code = PWI_CODE_OK}, NULL, 0, NULL, 0);
+  assert_int_equal(arrive(&scene, peer_of(&scene, 1)->link->link, &builder).how, PWI_RECEIVE_REFUSE);
+  end_answer(&scene, 1, receive, PAWL_OK);
+  assert_over(&call, PAWL_OK);
+  assert_int_equal(other.finished, 0);
+  stop_scene(&scene);
+}
+
 /* The client has another id when the rows are here, and asks whether the push took effect. */
 static void test_rows_for_an_earlier_attempt_are_no_answer(void **state) {
   START;
@@ -536,6 +554,7 @@ int main(void) {
       T(a_task_is_over_only_when_the_net_has_let_go),
       T(a_resent_part_waits_for_both_messages),
       T(a_task_is_over_only_when_no_rows_are_on_their_way_to_it),
+      T(an_answer_within_another_one_is_refused),
       T(rows_for_an_earlier_attempt_are_no_answer),
       T(a_view_cuts_a_part_between_two_heads),
       T(a_view_shortens_a_scan),
