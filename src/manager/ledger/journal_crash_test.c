@@ -192,6 +192,68 @@ static void test_no_log_begins_on_a_disk_that_is_full(void **state) {
   pwi_sim_disk_destroy(machine.disk);
 }
 
+/* --- pages ---------------------------------------------------------------------------------------------- */
+
+#define PAGE ((size_t)4096)
+#define AROUND (PWI_JOURNAL_RECORD_HEAD + sizeof(uint64_t)) /* bytes of a record that are not the caller's */
+
+static bool append_bytes(struct pwi_journal *journal, size_t size) {
+  static uint8_t bytes[PAGE];
+  struct heard heard = {0};
+  memset(bytes, 'x', size);
+  journal->safe = hear;
+  journal->context = &heard;
+  journal->ops->append(journal, bytes, size);
+  return heard.last == PAWL_OK;
+}
+
+static pawl_status count_one(void *context, const void *record, size_t size) {
+  (void)record, (void)size;
+  ++*(size_t *)context;
+  return PAWL_OK;
+}
+
+static size_t count_records(struct machine *machine) {
+  struct pwi_journal *journal = NULL;
+  size_t count = 0;
+  pawl_status status = open_on(machine, &journal);
+  if (status) fail_msg("seed %llu: %s", (unsigned long long)machine->seed, pawl_status_name(status));
+  assert_int_equal(journal->ops->replay(journal, count_one, &count), PAWL_OK);
+  journal->ops->destroy(journal);
+  return count;
+}
+
+/* The pages of one write reach the disk in any order. The second record begins `left` bytes before the end of a page,
+ * and the power fails while it is written. */
+static void test_a_record_across_a_page_is_whole_or_unfinished(void **state) {
+  static const size_t sizes[] = {9, 60, PAGE - AROUND};
+  size_t outcomes[2] = {0};
+  (void)state;
+  for (size_t i = 0; i < 3 * 100 * 6; i++) {
+    size_t size = sizes[i % 3], left = 1 + i / 3 % 100;
+    bool died = true;
+    for (uint64_t call = 1; died; call++) {
+      struct machine machine;
+      struct pwi_journal *journal = NULL;
+      machine_init(&machine, 1 + i, 0);
+      assert_int_equal(open_on(&machine, &journal), PAWL_OK);
+      assert_true(append_bytes(journal, PAGE - PWI_JOURNAL_HEAD_SIZE - AROUND - left));
+      assert_int_equal(journal->ops->size(journal), PAGE - left);
+      machine.dies_at = machine.calls + call;
+      bool is_safe = append_bytes(journal, size) && !machine.is_dead;
+      journal->ops->destroy(journal);
+      died = machine.is_dead;
+      power_cut(&machine);
+      size_t count = count_records(&machine);
+      assert_in_range(count, is_safe ? 2 : 1, 2);
+      assert_int_equal(count_records(&machine), count);
+      outcomes[count - 1]++;
+      pwi_sim_disk_destroy(machine.disk);
+    }
+  }
+  assert_true(outcomes[0] > 500 && outcomes[1] > 500);
+}
+
 /* --- everything at once --------------------------------------------------------------------------------- */
 
 static struct pwi_sim_disk_faults draw_faults(struct pwi_random *random) {
@@ -261,6 +323,7 @@ int main(void) {
       cmocka_unit_test(test_records_read_after_a_failed_sync_are_made_durable),
       cmocka_unit_test(test_a_full_disk_stops_the_log_and_loses_nothing),
       cmocka_unit_test(test_no_log_begins_on_a_disk_that_is_full),
+      cmocka_unit_test(test_a_record_across_a_page_is_whole_or_unfinished),
       cmocka_unit_test(test_no_mixture_of_faults_and_crashes_loses_durable_records),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static const char magic[8] = {'p', 'a', 'w', 'l', '-', 'l', 'o', 'g'};
 #define RECORD_HEAD ((size_t)PWI_JOURNAL_RECORD_HEAD)
 #define SUM ((size_t)8)
 #define LAST_BITS (UINT64_C(3) << 56) /* set in every check and sum */
-#define PAGE ((size_t)4096)           /* writes within one page are assumed to reach the disk in order */
+#define PAGE ((size_t)4096)           /* the disk is assumed to keep the order of bytes within one page */
 
 /* A boundary between two records: offset and number of the next record, and the sum of the last. */
 struct boundary {
@@ -194,18 +194,26 @@ static pawl_status walk(struct file_journal *file, uint64_t size, visitor *visit
 
 /* --- writing -------------------------------------------------------------------------------------------- */
 
-/* Writes the buffer, which is one record, at `offset`, and syncs it. */
+static pawl_status write_synced(struct file_journal *file, uint64_t offset, const uint8_t *bytes, size_t size) {
+  pawl_status status = pwi_file_write(file->file, offset, bytes, size);
+  return status ? status : pwi_file_sync(file->file);
+}
+
+/* Writes the buffer, which is one record, at `offset`, and syncs it. If it lies in several pages, the one with the end
+ * of its head is written when all others are on the disk. */
 static pawl_status write_record(struct file_journal *file, uint64_t offset) {
   const uint8_t *bytes = file->buffer.data;
-  size_t size = file->buffer.size;
+  size_t size = file->buffer.size, in_page = PAGE - (size_t)(offset % PAGE), begin = 0;
   pawl_status status = PAWL_OK;
-  if (size > PAGE) {
-    status = pwi_file_write(file->file, offset + RECORD_HEAD, bytes + RECORD_HEAD, size - RECORD_HEAD);
-    if (!status) status = pwi_file_sync(file->file);
+  if (size > in_page) {
+    status = write_synced(file, offset + RECORD_HEAD, bytes + RECORD_HEAD, size - RECORD_HEAD);
     size = RECORD_HEAD;
   }
-  if (!status) status = pwi_file_write(file->file, offset, bytes, size);
-  return status ? status : pwi_file_sync(file->file);
+  if (!status && size > in_page) {
+    status = write_synced(file, offset, bytes, in_page);
+    begin = in_page;
+  }
+  return status ? status : write_synced(file, offset + begin, bytes + begin, size - begin);
 }
 
 /* Creates and syncs a new file with one record or none. It does not have the journal's name yet. */

@@ -17,8 +17,8 @@
  *     grown, but the head was not written;
  *   - its last byte is zero, and the file ends there.
  * A flipped bit causes none of these: it makes a head or a sum wrong, and changes neither lengths nor those
- * last bytes. The pages of one write may reach the disk in any order. So if a record is larger than a page,
- * its head is written and synced after the rest.
+ * last bytes. The pages of one write may reach the disk in any order. So if a record lies in several pages, the
+ * end of its head is written after all else is synced.
  *
  * A record is safe when it is written and synced. After any failure nothing more is appended, because the
  * state of pages after a failed sync is unknown. The next manager would read these pages from the cache of
