@@ -7,10 +7,12 @@
  * (src/sim).
  *
  * LINKS. Two nodes communicate over a link: one connection, made by pwi_net_connect on one side and accepted
- * by a listening node on the other. A link has a number that its net never reuses. It comes up once
- * (`link_up`), on both sides, or on one or none if it is lost before, and goes down once (`link_down`). A net
- * never reconnects by itself; the role decides about that and sets the timer. Every link that pwi_net_connect
- * returned or link_up announced ends with exactly one link_down, and no callback follows for it.
+ * by a listening node on the other. A link has a number that its net never reuses; one that was made or accepted
+ * later has a higher number. It comes up once (`link_up`), on both sides, or on one or none if it is lost before,
+ * and goes down once (`link_down`). A net never reconnects by itself; the role decides about that and sets the
+ * timer. Every link that pwi_net_connect returned or link_up announced ends with exactly one link_down, and no
+ * callback follows for it. Events of several links come in any order: a node that was stopped may read a newer link
+ * of a peer before the end of the older one.
  *
  * LANES. A message is sent on one of two lanes, each of which delivers messages in order. PWI_LANE_LINK is
  * the connection itself. PWI_LANE_DATA is the data plane if the pair has one (shared memory on one host, RDMA

@@ -94,7 +94,7 @@ static void wake(struct tcp_link *link) {
 
 static void wake_waiting(struct tcp_net *net) {
   for (size_t i = 0; net->base.counts.inbound_waiting > 0 && i < net->slot_count; i++) {
-    struct tcp_link *link = net->slots[i].link;
+    struct tcp_link *link = net->slots[i];
     if (link && link->is_waiting) wake(link);
   }
 }
@@ -104,7 +104,7 @@ static void exempt_one(struct tcp_net *net) {
   struct tcp_link *best = NULL;
   size_t most = 0;
   for (size_t i = 0; net->base.counts.inbound_waiting > 0 && i < net->slot_count; i++) {
-    struct tcp_link *link = net->slots[i].link;
+    struct tcp_link *link = net->slots[i];
     if (!link || !link->is_waiting || link->is_failed) continue;
     size_t count = unread(link);
     if (best && count <= most) continue;
@@ -216,7 +216,7 @@ void pwi_tcp_body_memory_check(struct tcp_net *net, int64_t now) {
     return;
   }
   for (size_t i = 0; i < net->slot_count; i++) {
-    struct tcp_link *link = net->slots[i].link;
+    struct tcp_link *link = net->slots[i];
     if (!link || link->is_failed || !link->accepted || link->charged == 0 || !is_slow(link, now - net->last_tick, now))
       continue;
     net->base.counts.inbound_dropped++;

@@ -139,7 +139,7 @@ static void resolved(struct tcp_link *link) {
 
 void pwi_tcp_check_resolutions(struct tcp_net *net) {
   for (size_t i = 0; i < net->slot_count; i++) {
-    struct tcp_link *link = net->slots[i].link;
+    struct tcp_link *link = net->slots[i];
     if (link && link->stage == STAGE_RESOLVING && !link->is_failed && atomic_load(&link->resolution->is_finished))
       resolved(link);
   }

@@ -32,7 +32,7 @@ pawl_status pwi_tcp_link_create(struct tcp_net *net, struct tcp_link **link_out)
   if (!link) return PAWL_NO_MEMORY;
   if (net->link_count == net->slot_count) {
     size_t count = net->slot_count ? 2 * net->slot_count : 16;
-    struct link_slot *slots = pwi_resize_array(net->slots, count, sizeof *slots);
+    struct tcp_link **slots = pwi_resize_array(net->slots, count, sizeof *slots);
     if (!slots) {
       pwi_free(link);
       return PAWL_NO_MEMORY;
@@ -41,13 +41,11 @@ pawl_status pwi_tcp_link_create(struct tcp_net *net, struct tcp_link **link_out)
     net->slots = slots;
     net->slot_count = count;
   }
-  while (net->slots[net->slot_hint].link) net->slot_hint = (net->slot_hint + 1) % net->slot_count;
-  struct link_slot *slot = &net->slots[net->slot_hint];
-  slot->link = link;
-  slot->serial++;
+  while (net->slots[net->slot_hint]) net->slot_hint = (net->slot_hint + 1) % net->slot_count;
+  net->slots[net->slot_hint] = link;
   net->link_count++;
   link->net = net;
-  link->id.id = slot->serial << 24 | (net->slot_hint + 1);
+  link->id.id = ++net->last_link << 24 | (net->slot_hint + 1);
   link->socket = link->channel = -1;
   link->process = PWI_NO_PROCESS;
   link->deadline = pwi_tcp_now() + net->base.limits.greet_ns;
@@ -80,7 +78,7 @@ void pwi_tcp_link_destroy(struct tcp_link *link) {
   pwi_free(link->hello);
   pwi_free(link->shares);
   pwi_free(link->remotes);
-  net->slots[(link->id.id & 0xffffff) - 1].link = NULL;
+  net->slots[(link->id.id & 0xffffff) - 1] = NULL;
   net->link_count--;
   pwi_free(link);
 }

@@ -84,7 +84,7 @@ void pwi_tcp_region_close(struct pwi_net *base, struct pwi_region *closing) {
   struct tcp_net *net = (struct tcp_net *)base;
   struct tcp_region *region = (struct tcp_region *)closing;
   for (size_t i = 0; i < net->slot_count; i++)
-    if (net->slots[i].link) cut_off(net->slots[i].link, region);
+    if (net->slots[i]) cut_off(net->slots[i], region);
   for (struct tcp_region **at = &net->regions; *at; at = &(*at)->next)
     if (*at == region) {
       *at = region->next;

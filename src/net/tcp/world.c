@@ -35,7 +35,7 @@ static int64_t now_of(const struct pwi_net *net) {
 struct tcp_link *pwi_tcp_find_link(struct tcp_net *net, struct pwi_link id) {
   size_t slot = (size_t)(id.id & 0xffffff);
   if (slot == 0 || slot > net->slot_count) return NULL;
-  struct tcp_link *link = net->slots[slot - 1].link;
+  struct tcp_link *link = net->slots[slot - 1];
   return link && link->id.id == id.id ? link : NULL;
 }
 
@@ -205,7 +205,7 @@ static void tick(struct tcp_net *net, int64_t now) {
   }
   int64_t stopped = now - net->last_tick > 2 * limits->beat_ns ? now - net->last_tick : 0;
   for (size_t i = 0; i < net->slot_count; i++) {
-    struct tcp_link *link = net->slots[i].link;
+    struct tcp_link *link = net->slots[i];
     if (!link) continue;
     if (stopped > 0) pwi_tcp_link_excuse(link, now, stopped);
     pwi_tcp_link_check(link, now);
@@ -360,7 +360,7 @@ static const char *address_of(const struct pwi_net *base) { return ((const struc
 static void destroy_net(struct pwi_net *base) {
   struct tcp_net *net = (struct tcp_net *)base;
   for (size_t i = 0; i < net->slot_count; i++)
-    if (net->slots[i].link) pwi_tcp_link_destroy(net->slots[i].link);
+    if (net->slots[i]) pwi_tcp_link_destroy(net->slots[i]);
   while (net->regions) pwi_tcp_region_close(base, &net->regions->base);
   pwi_plane_destroy(net->plane);
   pwi_tcp_door_close(net);
@@ -384,7 +384,7 @@ static void beat_net(struct pwi_net *base) {
   struct tcp_net *net = (struct tcp_net *)base;
   int64_t now = pwi_tcp_now();
   for (size_t i = 0; i < net->slot_count; i++)
-    if (net->slots[i].link) pwi_tcp_link_beat(net->slots[i].link, now);
+    if (net->slots[i]) pwi_tcp_link_beat(net->slots[i], now);
 }
 
 static int64_t allowance_of(const struct pwi_net *base) {

@@ -226,11 +226,6 @@ struct ended {
   pawl_status status;
 };
 
-struct link_slot {
-  struct tcp_link *link;
-  uint64_t serial; /* number of links that used this slot */
-};
-
 /* A connection to the door. */
 struct pwi_guest {
   int socket; /* -1: unused */
@@ -292,8 +287,9 @@ struct tcp_net {
 
   struct tcp_listener listeners[LISTENERS_MAX];
   size_t listener_count;
-  struct link_slot *slots;
+  struct tcp_link **slots; /* NULL: free */
   size_t slot_count, slot_hint, link_count;
+  uint64_t last_link; /* number of links that there were */
   struct tcp_link *ready, *dirty, *failed;
   struct tcp_link *oldest_stranger, *youngest_stranger;
   size_t stranger_count;
