@@ -462,12 +462,6 @@ static void serve(struct pwi_handler_link *link, struct pwi_request *request, co
 
 /* --- sums ----------------------------------------------------------------------------------------------- */
 
-static struct pwi_handler_link *find_link(const struct pwi_handler *handler, uint64_t id) {
-  struct pwi_handler_link *link = handler->links;
-  while (link && link->link.id != id) link = link->next;
-  return link;
-}
-
 struct aggregate_answer {
   struct pwi_handler *handler;
   struct pwi_chain *chain;
@@ -493,7 +487,7 @@ static void fetch_rows(struct pwi_handler_link *link, struct pwi_chain *chain, s
 /* Answers one sender of an aggregate. */
 static void tell_in(void *context, struct pwi_waiter waiter, uint64_t task, const struct pwi_request *pull) {
   struct aggregate_answer *telling = context;
-  struct pwi_handler_link *link = find_link(telling->handler, waiter.owner);
+  struct pwi_handler_link *link = pwi_handler_find_link(telling->handler, waiter.owner);
   struct pwi_served served = {.outcome = {.code = PWI_CODE_OK}};
   struct pwi_handler_buffer *buffer = NULL;
   char *values = NULL;
@@ -534,7 +528,7 @@ static pawl_status settle_sum(struct pwi_handler *handler, struct pwi_aggregate 
 static void tell_released(struct pwi_handler *handler) {
   for (size_t i = 0; i < handler->released_count; i++) {
     const struct pwi_released *released = &handler->released[i];
-    struct pwi_handler_link *link = find_link(handler, released->waiter.owner);
+    struct pwi_handler_link *link = pwi_handler_find_link(handler, released->waiter.owner);
     const struct pwi_entry *entry = pwi_catalogue_find(handler->config.numbers->catalogue, released->waiter.vector);
     struct pwi_served served = {.outcome = released->outcome};
     struct pwi_request request = {.terms = {.kind = PWI_REQUEST_AWAIT, .number = released->waiter.number}};

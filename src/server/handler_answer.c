@@ -289,7 +289,7 @@ void pwi_handler_free_buffers(struct pwi_handler_link *link) {
   pwi_free(link->buffers);
 }
 
-static struct pwi_handler_link *find_link(const struct pwi_handler *handler, uint64_t id) {
+struct pwi_handler_link *pwi_handler_find_link(const struct pwi_handler *handler, uint64_t id) {
   struct pwi_handler_link *link = handler->links;
   while (link && link->link.id != id) link = link->next;
   return link;
@@ -305,7 +305,7 @@ static bool remember(struct pwi_handler *handler, struct pwi_waiter waiter, cons
  * afterwards. Without memory to keep the answer the client asks again. */
 void pwi_handler_answer(void *context, struct pwi_waiter waiter, const struct pwi_outcome *outcome) {
   struct pwi_handler *handler = context;
-  struct pwi_handler_link *link = find_link(handler, waiter.owner);
+  struct pwi_handler_link *link = pwi_handler_find_link(handler, waiter.owner);
   struct pwi_outcome again = {.code = PWI_CODE_NOT_HERE};
   bool may_be_early = handler->config.chains && outcome->code == PWI_CODE_OK;
   if (!link || (may_be_early && remember(handler, waiter, outcome))) return;

@@ -147,6 +147,8 @@ bool pwi_handler_leaves_values(const struct pwi_handler_link *link, const struct
                                const struct pawl_filters *chain);
 void pwi_handler_filters_fini(struct pwi_handler_filters *filters);
 
+struct pwi_handler_link *pwi_handler_find_link(const struct pwi_handler *handler, uint64_t id); /* NULL: gone */
+
 /* Sends an answer. Takes over its buffer. */
 void pwi_handler_send(struct pwi_reply *answer);
 

@@ -378,6 +378,12 @@ static struct aggregate_part *add_part(struct pwi_aggregate *aggregate, const st
   return part;
 }
 
+/* A request that came again is answered over the later connection. What an earlier one brings after it, because this
+ * server was stopped or did not read it, must not take the answer along when that connection ends. */
+static void wait_over(struct pwi_waiter *waiter, struct pwi_waiter again) {
+  if (again.owner >= waiter->owner) *waiter = again;
+}
+
 /* Handles the resend of a known part. */
 static enum pwi_aggregate_action take_again(struct pwi_vector *vector, struct aggregate_part *part,
                                             const struct pwi_request *request, bool is_due) {
@@ -386,7 +392,7 @@ static enum pwi_aggregate_action take_again(struct pwi_vector *vector, struct ag
     bool was_refused = pwi_refusals_find(&vector->refusals, request->sender, request->task, request->terms.claim);
     if (is_due || part->is_told || was_refused) return PWI_AGGREGATE_ALONE;
   }
-  part->waiter = request->waiter;
+  wait_over(&part->waiter, request->waiter);
   return PWI_AGGREGATE_WAITS;
 }
 
@@ -492,7 +498,7 @@ static bool keep_early(struct pwi_shard *shard, struct pwi_vector *vector, struc
                        const struct pwi_request *request) {
   struct early_part *early = find_early(aggregate, request), **last = &aggregate->early;
   if (early) {
-    early->waiter = request->waiter;
+    wait_over(&early->waiter, request->waiter);
     return true;
   }
   if (!is_summable(vector, request)) return false; /* this limits rows to the received values */

@@ -244,6 +244,27 @@ static void test_a_part_that_comes_twice_counts_once(void **state) {
   stop(&f);
 }
 
+/* A server that was stopped reads the new link before the old one, which then breaks. The second push is early. */
+static void test_a_resend_is_answered_over_the_later_link(void **state) {
+  (void)state;
+  struct fixture f;
+  static const uint64_t owners[] = {76, 78, 77};
+  struct push pushes[2];
+  start(&f, 2);
+  for (size_t i = 0; i < 6; i++) {
+    make_push(&pushes[i % 2], 1, i % 2 + 1, i % 2 + 1, 2);
+    pushes[i % 2].request.waiter.owner = owners[i / 2];
+    struct pwi_served served = give(&f, &pushes[i % 2]);
+    assert_waits(&served);
+  }
+  pwi_shard_forget_waiters(f.shard, 77);
+  for (uint64_t tick = 1; tick <= 2; tick++) push(&f, 2, tick, tick, 3);
+  assert_stored(&f, 10);
+  assert_int_equal(told(78), 2);
+  assert_int_equal(answer_count, 4);
+  stop(&f);
+}
+
 static void test_a_resend_after_others_were_answered_delays_no_member(void **state) {
   (void)state;
   struct fixture f;
@@ -380,6 +401,22 @@ static void test_a_tick_ends_when_the_last_member_is_found_ahead(void **state) {
   push(&f, 2, 1, 2, 4);
   assert_int_equal(told(1), 1);
   assert_stored(&f, 1);
+  stop(&f);
+}
+
+/* The same, but that member came first. */
+static void test_a_tick_that_begins_late_does_not_wait_for_a_member_that_is_ahead(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 2);
+  push(&f, 2, 1, 2, 4);
+  push(&f, 1, 1, 1, 1);
+  assert_int_equal(told(1), 1);
+  assert_int_equal(told(2), 0);
+  assert_stored(&f, 1);
+  push(&f, 1, 2, 2, 4);
+  assert_int_equal(told(2), 1);
+  assert_stored(&f, 9);
   stop(&f);
 }
 
@@ -577,6 +614,7 @@ int main(void) {
       cmocka_unit_test(test_a_push_of_a_stranger_is_served_at_once),
       cmocka_unit_test(test_the_change_is_told_in_the_name_of_one_sender),
       cmocka_unit_test(test_a_part_that_comes_twice_counts_once),
+      cmocka_unit_test(test_a_resend_is_answered_over_the_later_link),
       cmocka_unit_test(test_a_resend_after_others_were_answered_delays_no_member),
       cmocka_unit_test(test_an_aggregate_does_not_wait_for_a_part_that_an_earlier_head_applied),
       cmocka_unit_test(test_parts_of_later_ticks_are_kept_until_it_is_their_turn),
@@ -584,6 +622,7 @@ int main(void) {
       cmocka_unit_test(test_a_member_that_leaves_must_resend_its_early_parts),
       cmocka_unit_test(test_an_aggregate_does_not_wait_for_a_member_that_is_ahead),
       cmocka_unit_test(test_a_tick_ends_when_the_last_member_is_found_ahead),
+      cmocka_unit_test(test_a_tick_that_begins_late_does_not_wait_for_a_member_that_is_ahead),
       cmocka_unit_test(test_a_part_may_come_in_pieces),
       cmocka_unit_test(test_a_resend_in_other_pieces_contributes_nothing),
       cmocka_unit_test(test_a_piece_that_is_here_only_in_part_is_not_taken),

@@ -45,8 +45,8 @@
 
 struct pwi_shard;
 
-/* Identifies a request that waits in a group. All values are the caller's: the connection to answer, the
- * number of the request, and its vector. */
+/* Identifies a request that waits in a group. All values are the caller's: the connection to answer (the later one
+ * of two has the higher number), the number of the request, and its vector. */
 struct pwi_waiter {
   uint64_t owner;
   uint64_t number;

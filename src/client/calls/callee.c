@@ -399,7 +399,7 @@ pawl_status pwi_callee_take(struct pwi_callee *callee, uint64_t id, uint64_t num
   if (pwi_rangeset_has(&caller->heard, number)) return PAWL_OK;
   struct pwi_callee_graph *known = find_call(caller, number);
   if (known) {
-    known->link = link;
+    if (link > known->link) known->link = link; /* what an earlier link brings late must not take the answer along */
     if (known->is_done) tell(callee, known, known->answer.data, known->answer.size);
     return PAWL_OK;
   }

@@ -5,8 +5,8 @@
  *
  * AT MOST ONCE. A caller numbers its calls to this node. Each call says up to which number the caller has its
  * answers, and single later answers can be acknowledged too. The callee remembers every other call. If a call
- * arrives again while it runs, only the link for its answer changes. If it has run already, it is answered as
- * before. A caller that is no longer live in the membership is forgotten, and its calls are refused, so a
+ * arrives again over a later link while it runs, only the link for its answer changes. If it has run already, it
+ * is answered as before. A caller that is no longer live in the membership is forgotten, and its calls are refused, so a
  * forgotten call can never run again.
  *
  * ORDER. A graph is a parent in an order (sync/order.h), and its calls are children of it. Tasks that a

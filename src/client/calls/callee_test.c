@@ -142,6 +142,17 @@ static void test_a_call_that_comes_again_is_not_run_again(void **state) {
   end(PAWL_OK, NULL);
 }
 
+/* A callee that was stopped reads the new link before the end of the old one. */
+static void test_a_late_copy_over_an_earlier_link_does_not_take_the_answer(void **state) {
+  (void)state;
+  assert_int_equal(send_call(7, 1, 0, 101), PAWL_OK);
+  assert_int_equal(send_call(7, 1, 0, 100), PAWL_OK);
+  pwi_callee_link_down(callee, 100);
+  end(PAWL_OK, "once");
+  assert_int_equal(answer_count, 1);
+  assert_int_equal(answers[0].link, 101);
+}
+
 static void test_an_answer_without_a_link_waits_to_be_asked_for(void **state) {
   (void)state;
   assert_int_equal(send_call(7, 1, 0, 100), PAWL_OK);
@@ -442,6 +453,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       TEST(test_a_call_is_run_and_answered),
       TEST(test_a_call_that_comes_again_is_not_run_again),
+      TEST(test_a_late_copy_over_an_earlier_link_does_not_take_the_answer),
       TEST(test_an_answer_without_a_link_waits_to_be_asked_for),
       TEST(test_callers_have_numbers_of_their_own),
       TEST(test_answers_that_the_caller_has_are_forgotten),
