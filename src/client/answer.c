@@ -168,6 +168,7 @@ struct pwi_receive pwi_answer_begin(struct pwi_client *client, struct client_lin
   if (part->task->clocks) return receive; /* clocks and encoded values can have the size of plain values */
   if (values == 0 || message->body_size != PWI_ANSWER_PREFIX + values) return receive;
   link->answering = part;
+  part->is_written = true;
   part->borrowed++;
   link->answering_generation = part->generation;
   link->answer_size = message->body_size;
@@ -206,6 +207,8 @@ pawl_status pwi_answer_filled(struct pwi_client *client, struct client_link *lin
   struct client_part *part = link->answering;
   assert(part);
   link->answering = NULL;
+  part->is_written = false;
+  if (!part->is_over && part->state == PART_BLOCKED) pwi_part_settle(client, part); /* it goes elsewhere */
   pwi_part_let_go(client, part);
   if (received) return PAWL_OK; /* the link is down */
   /* The part may have ended while its answer was being received. */

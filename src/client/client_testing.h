@@ -126,10 +126,10 @@ static inline void add_entry(struct pwi_client *client, uint64_t id, enum pwi_en
   struct pwi_entry entry = {.id = {id}, .kind = kind};
   snprintf(entry.name, sizeof entry.name, "%s", name);
   pawl_vector_options_init(&entry.is);
-  entry.is.type = kind == PWI_ENTRY_GROUP ? PAWL_U64 : PAWL_F32;
-  entry.is.size = kind == PWI_ENTRY_GROUP ? PAWL_KEY_END : SPAN;
+  entry.is.type = kind != PWI_ENTRY_VECTOR ? PAWL_U64 : PAWL_F32;
+  entry.is.size = kind != PWI_ENTRY_VECTOR ? PAWL_KEY_END : SPAN;
   entry.is.placement = PAWL_PLACE_ORDERED;
-  entry.is.layout = kind == PWI_ENTRY_GROUP ? PAWL_LAYOUT_SPARSE : PAWL_LAYOUT_DENSE;
+  entry.is.layout = kind != PWI_ENTRY_VECTOR ? PAWL_LAYOUT_SPARSE : PAWL_LAYOUT_DENSE;
   assert_int_equal(pwi_catalogue_add(&client->catalogue, &entry), PAWL_OK);
 }
 
@@ -202,7 +202,7 @@ static inline struct client_peer *peer_of(struct scene *scene, uint64_t node) {
   return peer;
 }
 
-/* The link to a node, which the client has asked for or asks for now, is up. */
+/* The link to a node is up; the client asks for one if it has none. */
 static inline void bring_up(struct scene *scene, uint64_t node) {
   struct client_peer *peer = peer_of(scene, node);
   if (!peer->link) {
@@ -318,6 +318,26 @@ static inline void deliver(struct scene *scene, struct pwi_link link, const stru
   struct pwi_receive receive = arrive(scene, link, builder);
   pwi_client_actor.message_end(scene->client, link, receive.context, PAWL_OK);
   check_scene(scene);
+}
+
+/* The manager says something. `about` is the number of an ask, and `view` the epoch of the newest view at that time. */
+static inline void hear_manager(struct scene *scene, enum pwi_say kind, uint64_t about, uint32_t view, uint16_t type,
+                                const void *bytes, size_t size) {
+  struct pwi_message_builder builder;
+  struct pwi_message_head head = {.kind = (uint16_t)kind, .task = about, .view = view};
+  struct pwi_section section = {.type = type, .count = (uint32_t)size, .length = size};
+  pwi_message_begin(&builder, scene_terms(), &head);
+  assert_int_equal(pwi_message_add(&builder, &section, bytes), PAWL_OK);
+  assert_int_equal(pwi_message_finish(&builder), PAWL_OK);
+  deliver(scene, (struct pwi_link){MANAGER_LINK}, &builder);
+  assert_int_equal(scene->net.closed_count, 0);
+}
+
+static inline void hear_reply(struct scene *scene, const struct pwi_asking *asking, uint32_t view, pawl_status status) {
+  struct pwi_writer writer = {0};
+  pwi_write_u32(&writer, (uint32_t)status);
+  hear_manager(scene, PWI_SAY_REPLY, asking->number, view, PWI_SECTION_PAYLOAD, writer.data, writer.size);
+  pwi_writer_fini(&writer);
 }
 
 static inline void build_answer(struct pwi_message_builder *builder, uint64_t node, uint64_t number,

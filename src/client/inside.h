@@ -99,6 +99,7 @@ struct client_part {
   int64_t via_until;                 /* `is_via`: when it goes to the head although the relay has not answered */
   const struct pwi_relayed *relayed; /* it is an aggregate of this relay; NULL: a part of a call of this client */
 
+  bool is_written;         /* a link receives an answer to it into the caller's memory */
   uint32_t borrowed;       /* messages whose body the net still reads from the caller's memory, or writes to it */
   bool is_over;            /* the part has ended and waits only for these messages */
   pawl_status over_status; /* how it has ended */

@@ -3,19 +3,6 @@
 
 /* --- messages ------------------------------------------------------------------------------------------- */
 
-/* The manager says something. `about` is the number of an ask, and `view` the epoch of the newest view at that time. */
-static void hear(struct scene *scene, enum pwi_say kind, uint64_t about, uint32_t view, uint16_t type,
-                 const void *bytes, size_t size) {
-  struct pwi_message_builder builder;
-  struct pwi_message_head head = {.kind = (uint16_t)kind, .task = about, .view = view};
-  struct pwi_section section = {.type = type, .count = (uint32_t)size, .length = size};
-  pwi_message_begin(&builder, scene_terms(), &head);
-  assert_int_equal(pwi_message_add(&builder, &section, bytes), PAWL_OK);
-  assert_int_equal(pwi_message_finish(&builder), PAWL_OK);
-  deliver(scene, (struct pwi_link){MANAGER_LINK}, &builder);
-  assert_int_equal(scene->net.closed_count, 0);
-}
-
 /* All keys belong to one node. */
 static void hear_view(struct scene *scene, uint64_t epoch, uint64_t node) {
   const struct share all = {0, node};
@@ -23,16 +10,9 @@ static void hear_view(struct scene *scene, uint64_t epoch, uint64_t node) {
   size_t size = pwi_view_encoded_size(view);
   void *bytes = test_malloc(size);
   pwi_view_encode(view, bytes);
-  hear(scene, PWI_SAY_NEWS, 0, 0, PWI_SECTION_VIEW, bytes, size);
+  hear_manager(scene, PWI_SAY_NEWS, 0, 0, PWI_SECTION_VIEW, bytes, size);
   test_free(bytes);
   pwi_view_release(view);
-}
-
-static void hear_reply(struct scene *scene, const struct pwi_asking *asking, uint32_t view, pawl_status status) {
-  struct pwi_writer writer = {0};
-  pwi_write_u32(&writer, (uint32_t)status);
-  hear(scene, PWI_SAY_REPLY, asking->number, view, PWI_SECTION_PAYLOAD, writer.data, writer.size);
-  pwi_writer_fini(&writer);
 }
 
 /* The manager asks about a retired sender. Returns the number of senders that the client calls unsettled. */
@@ -42,7 +22,7 @@ static size_t hear_settle(struct scene *scene, uint64_t sender) {
   uint64_t number, senders[PWI_SETTLE_MAX];
   size_t count, size;
   pwi_settle_encode(5, &about, 1, &writer);
-  hear(scene, PWI_SAY_SETTLE, 0, 0, PWI_SECTION_PAYLOAD, writer.data, writer.size);
+  hear_manager(scene, PWI_SAY_SETTLE, 0, 0, PWI_SECTION_PAYLOAD, writer.data, writer.size);
   pwi_writer_fini(&writer);
   const struct stub_sent *sent = &scene->net.sent[scene->net.sent_count - 1];
   struct pwi_message message = {.head = sent->head, .body_size = sent->body_size};
@@ -125,7 +105,7 @@ static void test_a_local_vector_ends_when_it_is_deleted(void **state) {
   assert_int_equal(pwi_catalogue_remove(&catalogue, (struct pwi_vector_id){1}), PAWL_OK);
   pwi_writer_reset(&writer);
   pwi_catalogue_encode(&catalogue, &writer);
-  hear(&scene, PWI_SAY_NEWS, 0, 0, PWI_SECTION_CATALOGUE, writer.data, writer.size);
+  hear_manager(&scene, PWI_SAY_NEWS, 0, 0, PWI_SECTION_CATALOGUE, writer.data, writer.size);
   assert_false(pwi_shard_has(scene.client->shard, (struct pwi_vector_id){1}));
   assert_true(pwi_shard_has(scene.client->shard, (struct pwi_vector_id){2}));
   pwi_catalogue_fini(&catalogue);

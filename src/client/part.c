@@ -258,6 +258,7 @@ static bool is_earlier_task(const struct pwi_client *client, const struct client
 }
 
 static bool must_block(const struct pwi_client *client, struct client_part *part) {
+  if (part->is_written) return true; /* the next answer would be written to the same memory */
   if (part->is_collecting) return false;
   if (client->renewal != RENEWAL_NONE && pwi_part_has_order(part)) return true;
   if (part->flow->is_suspended) return true;

@@ -329,6 +329,35 @@ static void test_rows_for_an_earlier_attempt_are_no_answer(void **state) {
   stop_scene(&scene);
 }
 
+/* The next answer is written to the same memory, so the client asks nobody for it before the first has ended. */
+static void test_a_part_is_not_sent_again_while_rows_arrive_for_it(void **state) {
+  static const uint8_t nothing[8];
+  (void)state;
+  for (int is_lost = 0; is_lost < 2; is_lost++) {
+    struct scene scene;
+    struct call call;
+    start_scene(&scene);
+    bring_up(&scene, 1);
+    bring_up(&scene, 3);
+    start_range(&scene, &call, scene.flow, PWI_REQUEST_PUSHPULL, 0, 100);
+    struct client_part *part = scene.flow->first;
+    struct pwi_receive receive = begin_answer(&scene, part);
+    SEE(&scene, 2, {0, 3});
+    pwi_client_retired(scene.client);
+    renew(&scene, 8);
+    assert_int_equal(sent_to(&scene, 3), 0);
+    end_answer(&scene, 1, receive, is_lost ? PAWL_LINK_RESET : PAWL_OK);
+    if (is_lost) take_down(&scene, 1, PAWL_LINK_RESET);
+    assert_int_equal(sent_to(&scene, 3), 1);
+    answer_number(&scene, 3, number_of(part), (struct pwi_outcome){.code = PWI_CODE_OK}, nothing, sizeof nothing, NULL,
+                  0);
+    assert_int_equal(sent_to(&scene, 3), 2);
+    answer(&scene, part, PWI_CODE_OK);
+    assert_over(&call, PAWL_OK);
+    stop_scene(&scene);
+  }
+}
+
 /* --- cutting -------------------------------------------------------------------------------------------- */
 
 static void test_a_view_cuts_a_part_between_two_heads(void **state) {
@@ -556,6 +585,7 @@ int main(void) {
       T(a_task_is_over_only_when_no_rows_are_on_their_way_to_it),
       T(an_answer_within_another_one_is_refused),
       T(rows_for_an_earlier_attempt_are_no_answer),
+      T(a_part_is_not_sent_again_while_rows_arrive_for_it),
       T(a_view_cuts_a_part_between_two_heads),
       T(a_view_shortens_a_scan),
       T(keys_of_a_scan_rise_and_lie_in_its_range),

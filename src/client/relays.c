@@ -189,7 +189,7 @@ void pwi_relays_look(struct pwi_client *client, struct client_peer *peer, int64_
   peer->relay_look_at = 0;
   for (struct client_part *part = peer->sent_first, *next; part; part = next) {
     next = part->peer_next;
-    if (!part->is_via || peer->link->answering == part) continue;
+    if (!part->is_via || part->is_written) continue;
     if (part->via_until > now) {
       if (peer->relay_look_at == 0 || part->via_until < peer->relay_look_at) peer->relay_look_at = part->via_until;
       continue;
