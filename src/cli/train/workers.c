@@ -43,6 +43,7 @@ static void make_words(struct pwi_train_workers *workers, const struct pwi_train
   add_option(workers, "--cluster", address);
   add_option(workers, "--job", base->job);
   add_option(workers, "--wait", WAIT_S);
+  add_option(workers, "--timeout", WAIT_S); /* the cluster is there, but a busy or stopped machine may not answer */
   add_option(workers, "--ready-fd", "3");
   add_option(workers, "--parent", workers->parent);
   add_option(workers, "--key-file", session->key_file);
