@@ -1,8 +1,10 @@
 /* `pawl sim faults`: campaigns of faults against a simulated cluster, from many seeds, or the replay of one
  * seed. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -13,6 +15,7 @@
 #define JOBS_MAX 256
 #define REPLICAS_MAX 2
 #define MANAGERS_MAX 3
+#define LOG_S 60 /* seconds between lines of progress, where there is no terminal */
 
 enum { LETTER_SEEDS = 257, LETTER_REPLICAS, LETTER_MANAGERS, LETTER_BUG, LETTER_RELAYS };
 
@@ -97,19 +100,56 @@ static json_t *summary_json(const struct sim_choice *choice, const struct pwi_ca
 struct sim_show {
   const struct sim_choice *choice;
   bool is_terminal;
+  time_t shown;
 };
 
-static void show_progress(void *context, uint64_t done, size_t failed) {
-  const struct sim_show *show = context;
-  if (!show->is_terminal) return;
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int number) {
+  (void)number;
+  is_interrupted = 1;
+}
+
+static time_t now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec;
+}
+
+static bool show_progress(void *context, uint64_t done, size_t failed) {
+  struct sim_show *show = context;
   uint64_t all = show->choice->last - show->choice->first + 1;
-  fprintf(stderr, "\r\033[K  %" PRIu64 " of %" PRIu64 " seeds", done, all);
-  if (failed > 0) fprintf(stderr, ", %zu failed", failed);
+  if (!show->is_terminal && now_s() - show->shown < LOG_S) return !is_interrupted;
+  show->shown = now_s();
+  fprintf(stderr, "%s  %" PRIu64 " of %" PRIu64 " seeds, %zu failed%s", show->is_terminal ? "\r\033[K" : "", done, all,
+          failed, show->is_terminal ? "" : "\n");
+  return !is_interrupted;
+}
+
+/* An interrupt ends the run, and the results so far are printed. A second one ends the command at once. */
+static pawl_status run_interruptibly(const struct pwi_campaigns_config *config, struct pwi_campaigns_result *result) {
+  struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND}, before[2];
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, &before[0]);
+  sigaction(SIGTERM, &action, &before[1]);
+  pawl_status status = pwi_campaigns_run(config, result);
+  sigaction(SIGINT, &before[0], NULL);
+  sigaction(SIGTERM, &before[1], NULL);
+  return status;
+}
+
+/* Seeds that were not run have proven nothing. */
+static int conclude(const struct pwi_command *command, const struct sim_choice *choice,
+                    const struct pwi_campaigns_result *result) {
+  if (result->failure_count) return PWI_EXIT_FAILURE;
+  if (result->seeds == choice->last - choice->first + 1) return PWI_EXIT_OK;
+  return pwi_cli_failure(command, "interrupted; continue with --seeds %" PRIu64 ":%" PRIu64,
+                         choice->first + result->seeds, choice->last);
 }
 
 static int run_many(const struct pwi_command *command, const struct sim_choice *choice) {
   static struct pwi_campaigns_result result;
-  struct sim_show show = {choice, isatty(STDERR_FILENO) == 1};
+  struct sim_show show = {choice, isatty(STDERR_FILENO) == 1, now_s()};
   struct pwi_campaigns_config config = {.first = choice->first,
                                         .last = choice->last,
                                         .replicas = choice->replicas,
@@ -122,7 +162,7 @@ static int run_many(const struct pwi_command *command, const struct sim_choice *
   struct pwi_paint paint;
   pwi_paint_init(&paint);
   pwi_cli_log_mute(true); /* warnings of the simulated nodes are expected */
-  pawl_status status = pwi_campaigns_run(&config, &result);
+  pawl_status status = run_interruptibly(&config, &result);
   pwi_cli_log_mute(false);
   if (show.is_terminal) fprintf(stderr, "\r\033[K");
   if (status) return pwi_cli_failure(command, "cannot run campaigns: %s", pawl_status_text(status));
@@ -139,7 +179,7 @@ static int run_many(const struct pwi_command *command, const struct sim_choice *
            pwi_paint_ink(&paint, PWI_INK_PLAIN));
     print_figures(&result.figures);
   }
-  return result.failure_count ? PWI_EXIT_FAILURE : PWI_EXIT_OK;
+  return conclude(command, choice, &result);
 }
 
 /* --- one seed --------------------------------------------------------------------------------------------------------- */
@@ -288,7 +328,8 @@ const struct pwi_command pwi_command_sim_faults = {
             "all nodes form one history, and no node waits without a cause.\n\n"
             "Prints the seeds per second and counts of the events. For a seed that fails,\n"
             "prints the failure, its time and the command that replays it: the same seed\n"
-            "gives the same run, event by event. Exits with 1 if any seed failed.\n",
+            "gives the same run, event by event. Exits with 1 if any seed failed, or if an\n"
+            "interrupt (Ctrl-C) ended the run; it then prints what was found so far.\n",
     .options = options,
     .run = run_faults,
 };

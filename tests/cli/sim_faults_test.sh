@@ -16,6 +16,18 @@ said '"seeds":5,"failed":0,'
 said '"seeds_per_s":'
 said '"pushes":[1-9]'
 
+# Who interrupts a long run gets what was found until then, and is told how to continue.
+"$pawl" sim faults --seeds 3:1000000000 >out 2>err &
+pids="$pids $!"
+started=$!
+eventually grep -q '^SigCgt:.*[2367abef]$' "/proc/$started/status" || fail 'it does not catch SIGINT'
+kill -INT "$started"
+code=0
+wait "$started" || code=$?
+[ "$code" -eq 1 ] || fail "an interrupted run exits with $code"
+said '^  [0-9]* seeds in .*; 0 failed'
+complained "interrupted; continue with --seeds $((3 + $(sed -n 's/^  \([0-9]*\) seeds in .*/\1/p' out))):1000000000"
+
 # One seed again: its campaign, its faults, the log of its nodes; and the same events each time.
 expect 0 "$pawl" sim faults --seed 4
 said 'seed=4 replicas='

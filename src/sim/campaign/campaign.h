@@ -240,15 +240,15 @@ struct pwi_campaigns_config {
   enum pwi_planted bug; /* in a library that was built with planted bugs */
   size_t failures_max;  /* stop after so many failures; 0: PWI_CAMPAIGNS_FAILURES */
 
-  /* Called in the calling thread several times a second. May be NULL. */
-  void (*progress)(void *context, uint64_t done, size_t failed);
+  /* Called in the calling thread several times a second. If it returns false, no further seed is begun. May be NULL. */
+  bool (*progress)(void *context, uint64_t done, size_t failed);
   void *context;
 };
 
 #define PWI_CAMPAIGNS_FAILURES 16
 
 struct pwi_campaigns_result {
-  uint64_t seeds; /* number of seeds that were run */
+  uint64_t seeds; /* number of seeds that were run, the first ones */
   double seconds;
   struct pwi_campaign_figures figures;
   size_t failure_count; /* the failures with the lowest seeds, in order */

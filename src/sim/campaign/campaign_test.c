@@ -224,11 +224,17 @@ static void test_a_campaign_without_memory_ends_and_leaves_nothing_behind(void *
 
 static uint64_t told;
 
-static void tell(void *context, uint64_t done, size_t failed) {
+static bool tell(void *context, uint64_t done, size_t failed) {
   assert_ptr_equal(context, &told);
   assert_int_equal(failed, 0);
   assert_true(done >= told);
   told = done;
+  return true;
+}
+
+static bool has_enough(void *context, uint64_t done, size_t failed) {
+  (void)context, (void)failed;
+  return done < 2;
 }
 
 static void test_many_seeds_in_several_threads_give_what_they_give_in_one(void **state) {
@@ -246,6 +252,16 @@ static void test_many_seeds_in_several_threads_give_what_they_give_in_one(void *
   assert_memory_equal(&one.figures, &several.figures, sizeof one.figures);
   config.last = 4;
   assert_int_equal(pwi_campaigns_run(&config, &one), PAWL_INVALID);
+}
+
+static void test_a_caller_who_has_enough_gets_what_was_run(void **state) {
+  (void)state;
+  static struct pwi_campaigns_result result;
+  struct pwi_campaigns_config config = {.first = 5, .last = UINT64_MAX, .jobs = 2, .progress = has_enough};
+  assert_int_equal(pwi_campaigns_run(&config, &result), PAWL_OK);
+  assert_true(result.seeds >= 2);
+  assert_true(result.figures.pushes > 0);
+  assert_int_equal(result.failure_count, 0);
 }
 
 static void test_servers_leave_while_managers_take_turns(void **state) {
@@ -277,6 +293,7 @@ int main(void) {
       cmocka_unit_test(test_servers_meet_faults_of_all_kinds_and_the_run_ends),
       cmocka_unit_test(test_a_campaign_without_memory_ends_and_leaves_nothing_behind),
       cmocka_unit_test(test_many_seeds_in_several_threads_give_what_they_give_in_one),
+      cmocka_unit_test(test_a_caller_who_has_enough_gets_what_was_run),
       cmocka_unit_test(test_servers_leave_while_managers_take_turns),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

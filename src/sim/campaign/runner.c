@@ -15,7 +15,7 @@ struct campaigns {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   uint64_t next;
-  bool is_out; /* no seed is left, or there are enough failures */
+  bool is_out; /* no seed is left, there are enough failures, or the caller has enough */
   unsigned running;
 };
 
@@ -78,7 +78,8 @@ static void watch_them(struct campaigns *all) {
     until.tv_nsec += PROGRESS_NS;
     if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
     pthread_cond_timedwait(&all->changed, &all->lock, &until);
-    if (config->progress) config->progress(config->context, all->result->seeds, all->result->failure_count);
+    if (config->progress && !config->progress(config->context, all->result->seeds, all->result->failure_count))
+      all->is_out = true;
   }
   pthread_mutex_unlock(&all->lock);
 }
