@@ -258,9 +258,9 @@ static pawl_status join(struct pawl_session *session, bool is_impatient, int64_t
     (void)pwi_net_poll(session->net, deadline < now + PATIENCE_NS ? deadline : now + PATIENCE_NS);
   }
   if (state.trouble) return explain_join(session, state.trouble);
-  return pwi_error(PAWL_TIMED_OUT,
-                   state.joined ? "the cluster at %s has no servers yet" : "the manager at %s does not answer",
-                   session->address);
+  if (!state.joined) return pwi_error(PAWL_TIMED_OUT, "the manager at %s does not answer", session->address);
+  return pwi_error(PAWL_TIMED_OUT, "the cluster at %s has no servers yet (add one with 'pawl server --join %s')",
+                   session->address, session->address);
 }
 
 static void free_ring(struct pwi_owned *ring, void (*release)(struct pwi_owned *owned)) {

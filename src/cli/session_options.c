@@ -132,11 +132,7 @@ static int explain_open(const struct pwi_command *command, const struct pawl_ses
                            "start it with the newest log of this cluster",
                            address);
   case PAWL_TIMED_OUT:
-    if (!address || options->peers_only)
-      return pwi_cli_failure(command, "%s; wait longer with --timeout", pawl_error_text());
-    return pwi_cli_failure(
-        command, "%s; wait longer with --timeout, or add a server with 'pawl server --join %s' if there is none",
-        pawl_error_text(), pwi_role_short(address));
+    return pwi_cli_failure(command, "%s; wait longer with --timeout", pawl_error_text());
   default:
     return pwi_session_failure(command, status);
   }
