@@ -83,10 +83,18 @@ static void *strike(void *context) {
   return NULL;
 }
 
+static bool is_one_lost(void) {
+  for (size_t i = 0; i < pid_count; i++)
+    if (is_said(pids[i], "was lost")) return true;
+  return false;
+}
+
+/* Sweeps take their time until a worker is lost: a busy machine may run the thread that strikes late. */
 static void strike_once_sampling(void *context, const struct pawl_lda_progress *progress) {
   (void)context;
-  if (strcmp(progress->stage, "sampling") != 0 || blows.has_begun) return;
-  blows.has_begun = pthread_create(&blows.thread, NULL, strike, NULL) == 0;
+  if (strcmp(progress->stage, "sampling") != 0) return;
+  if (blows.has_begun && !is_one_lost()) usleep(blows.pause * 2);
+  if (!blows.has_begun) blows.has_begun = pthread_create(&blows.thread, NULL, strike, NULL) == 0;
 }
 
 static void train_under_blows(const char *name, enum pawl_on_loss on_loss, unsigned workers, unsigned servers,

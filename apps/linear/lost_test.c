@@ -260,7 +260,8 @@ static void hire_one(void *context, const struct pawl_linear_progress *progress)
     launch(NULL);
     await_signs(2);
   }
-  if (!strstr(is->told, "2 now")) usleep(200000); /* within a few rounds of those that there are */
+  /* Within a few rounds of those that there are; on a busy machine it takes longer, and so do they. */
+  if (!strstr(is->told, "2 now")) usleep(progress->round < 10 ? 200000 : 2000000);
 }
 
 /* The second comes after two rounds. Its rows have been the first one's until then. */

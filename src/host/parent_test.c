@@ -19,7 +19,7 @@
 #include "host/clock.h"
 #include "host/parent.h"
 
-#define PATIENCE_MS 60000
+#define PATIENCE_MS 200000
 
 static int64_t patiently(void) { return pwi_host_after(PATIENCE_MS * INT64_C(1000000)); }
 
@@ -91,7 +91,7 @@ static void hear_all(int fd, char *heard, size_t size) {
   size_t length = 0;
   for (;;) {
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
-    if (poll(&wanted, 1, PATIENCE_MS) != 1) fail_msg("somebody is still there after a minute");
+    if (poll(&wanted, 1, PATIENCE_MS) != 1) fail_msg("somebody is still there after minutes");
     ssize_t got = read(fd, heard + length, size - 1 - length);
     if (got <= 0) break;
     length += (size_t)got;

@@ -100,7 +100,7 @@ started() { # FILE: the address in the line that a process says when it is ready
 "$PAWL_COMMAND" manager --listen 127.0.0.1:0 --http none --ready-fd 3 3>"$folder/manager" >/dev/null &
 children="$!"
 address=$(started "$folder/manager")
-"$PAWL_COMMAND" server --join "$address" --http none --ready-fd 3 3>"$folder/server" >/dev/null &
+"$PAWL_COMMAND" server --join "$address" --join-timeout 200 --http none --ready-fd 3 3>"$folder/server" >/dev/null &
 children="$children $!"
 started "$folder/server" >/dev/null
 PAWL_ADDRESS=$address "$PAWL_BUILD/examples/logistic" "$folder/data.svm" 2 >"$folder/one" &

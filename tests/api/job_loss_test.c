@@ -104,7 +104,7 @@ static void test_who_has_left_a_group_does_not_come_back_by_itself(void **state)
   await_sign();
   stop_until_dead(leaver);
   await_sign();
-  must(pawl_group_barrier(group, 5 * PAWL_SECOND)); /* it would wait for a member that never comes */
+  must(pawl_group_barrier(group, PATIENCE)); /* it would wait for a member that never comes */
   assert_int_equal(pawl_group_size(group), 1);
   assert_int_equal(kill(leaver, SIGKILL), 0);
   reap(leaver);
@@ -363,9 +363,7 @@ static void test_workers_that_a_scheduler_has_lost_sight_of_are_declared_dead(vo
   await_sign();
   pid_t zealot = launch("zealot", "slept");
   await_sign();
-  halt(sleeper);
-  nap(3 * PAWL_SECOND);
-  assert_int_equal(kill(sleeper, SIGCONT), 0);
+  stop_until_dead(sleeper);
   await_sign();
   int status = reap(zealot);
   assert_true(WIFEXITED(status));

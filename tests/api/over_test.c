@@ -7,7 +7,7 @@
 #include "api/session.h"
 #include "client/inside.h"
 
-#define WAIT (30 * PAWL_SECOND) /* a call that nobody ends sooner was not told */
+#define WAIT PATIENCE /* a call that nobody ends sooner was not told */
 
 struct scene {
   struct pawl_session *sessions[2];

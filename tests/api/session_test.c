@@ -72,11 +72,22 @@ static void test_an_address_that_cannot_be_read_is_invalid(void **state) {
   must_fail(try_open(&options), PAWL_INVALID, "tcp://nowhere");
 }
 
+/* Tries with ever longer time-outs as long as the machine is too busy to connect, or to hear the manager, within one. */
+static pawl_status try_longer(struct pawl_session_options *options) {
+  pawl_status status = try_open(options);
+  while (status == PAWL_TIMED_OUT && !strstr(pawl_error_text(), "has no servers yet") &&
+         options->timeout_ns < PATIENCE) {
+    options->timeout_ns *= 2;
+    status = try_open(options);
+  }
+  return status;
+}
+
 static void test_nobody_at_the_address_is_told_after_the_time_out(void **state) {
   struct pawl_session_options options = {
       .struct_size = sizeof options, .address = "127.0.0.1:1", .timeout_ns = PAWL_SECOND / 5};
   (void)state;
-  must_fail(try_open(&options), PAWL_LINK_REFUSED, "127.0.0.1:1");
+  must_fail(try_longer(&options), PAWL_LINK_REFUSED, "127.0.0.1:1");
 }
 
 static void test_options_that_contradict_themselves_are_invalid(void **state) {
@@ -122,14 +133,14 @@ static void test_a_cluster_without_servers_times_out(void **state) {
   must(pwi_child_ready(manager, pwi_host_after(PATIENCE), &line));
   must(pwi_child_value(line, "address", address, sizeof address));
   options.address = address;
-  must_fail(try_open(&options), PAWL_TIMED_OUT, "has no servers yet");
+  must_fail(try_longer(&options), PAWL_TIMED_OUT, "has no servers yet");
   pwi_child_stop(manager, PAWL_SECOND);
 }
 
 static void test_another_key_does_not_open_an_embedded_cluster(void **state) {
   struct pawl_session *session = open_embedded(1, 1);
   struct pawl_session_options options = {
-      .struct_size = sizeof options, .address = pawl_session_address(session), .timeout_ns = 2 * PAWL_SECOND};
+      .struct_size = sizeof options, .address = pawl_session_address(session), .timeout_ns = PATIENCE};
   char key[PWI_KEY_TEXT_MAX];
   (void)state;
   must(pwi_key_new(key));
@@ -353,15 +364,15 @@ static void test_a_session_tells_whom_its_keys_wait_for(void **state) {
   pawl_session_close(session, 0);
 }
 
-/* A port that was given back a moment ago. */
-static void free_port(char address[32]) {
+/* A port at which nobody listens, nor will: the socket that is returned has it. */
+static int hold_port(char address[32]) {
   struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   socklen_t size = sizeof at;
-  int listener = socket(AF_INET, SOCK_STREAM, 0);
-  assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
-  assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
-  close(listener);
+  int holder = socket(AF_INET, SOCK_STREAM, 0);
+  assert_int_equal(bind(holder, (struct sockaddr *)&at, sizeof at), 0);
+  assert_int_equal(getsockname(holder, (struct sockaddr *)&at, &size), 0);
   snprintf(address, 32, "127.0.0.1:%u", ntohs(at.sin_port));
+  return holder;
 }
 
 /* However long one would wait for an answer: without one there is nothing to wait for. */
@@ -370,7 +381,7 @@ static void test_that_nobody_is_there_is_told_long_before_the_time_is_up(void **
   struct pawl_session *session = NULL;
   struct pawl_session_options options;
   (void)state;
-  free_port(address);
+  int holder = hold_port(address);
   pawl_session_options_init(&options);
   options.timeout_ns = 3600 * PAWL_SECOND;
   options.impatient = true;
@@ -379,6 +390,7 @@ static void test_that_nobody_is_there_is_told_long_before_the_time_is_up(void **
   options.address = "nobody-is-called-that.invalid:7295";
   must_fail(pawl_session_open(&options, &session), PAWL_LINK_RESOLVE, "nobody-is-called-that.invalid");
   assert_null(session);
+  close(holder);
 }
 
 int main(void) {

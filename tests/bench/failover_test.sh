@@ -33,7 +33,7 @@ start manager "$pawl" manager --listen 127.0.0.1:0 --http none
 PAWL_ADDRESS=$(address_of manager)
 export PAWL_ADDRESS
 start server "$pawl" server --join "$PAWL_ADDRESS" --http none
-expect 0 "$storm" work --worker 0 --journal honest --pushes 500 --timeout 20
+expect 0 "$storm" work --worker 0 --journal honest --pushes 500 --timeout 200
 said '500 pushes'
 expect 1 "$storm" work --worker 0 --journal honest --pushes 1
 complained 'exists already'

@@ -3,7 +3,6 @@
 set -eu
 # shellcheck source=tests/cli/scene.sh
 . "${0%/*}/scene.sh"
-patience="--timeout 60"
 
 # cluster SERVERS [OPTION…]: a manager and so many servers, on any port; its address is in PAWL_ADDRESS.
 cluster() {
@@ -49,7 +48,7 @@ expect 0 "$pawl" checkpoint list saved
 said first
 expect 1 "$pawl" checkpoint save $patience "$work/saved" --name first
 expect 1 "$pawl" checkpoint save $patience "$work/saved" --name '../x'
-expect 0 "$pawl" status --json
+expect 0 "$pawl" status $patience --json
 said last_checkpoint
 
 # Only what has changed.
@@ -76,7 +75,7 @@ if mount -t tmpfs -o size=64k none full 2>/dev/null; then
   umount full
 fi
 expect 0 "$pawl" put $patience test/busy 6=1
-expect 1 "$pawl" checkpoint save /proc/nowhere
+expect 1 "$pawl" checkpoint save $patience /proc/nowhere
 
 # --- everything dies, and comes back in another size --------------------------------------------------------------------------
 
@@ -122,15 +121,16 @@ expect 0 "$pawl" put $patience test/dense --create --type i64 --width 2 --size 2
 expect 0 "$pawl" checkpoint save $patience "$work/last"
 kill_all
 restarted
-expect 1 "$pawl" checkpoint load last --timeout 4
-complained 'wait for servers that are down and have the only copy: node 1, 2'
+both_down() { [ "$("$pawl" status $patience | grep -c '^ *[0-9]* down ')" -eq 2 ]; }
+eventually both_down || fail "not both are down: $("$pawl" status)"
+gives_up 'wait for servers that are down and have the only copy: node 1, 2' "$pawl" checkpoint load last --timeout 4
 complained 'LOST'
 cp -r last broken
 set -- broken/*/*.pawl
 truncate -s -1 "$1"
 expect 1 "$pawl" checkpoint load broken --timeout 4 --lose-data
 complained "${1#broken/}"
-expect 0 "$pawl" status --json
+expect 0 "$pawl" status $patience --json
 said '"waiting":[1-9]'
 expect 0 "$pawl" checkpoint load last $patience --lose-data
 said 'loaded last/checkpoint-000001'

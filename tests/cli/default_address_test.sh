@@ -17,7 +17,9 @@ expect 0 "$pawl" sketch insert test/s --from lines --top 2 --local --timeout 60
 manager=$!
 pids="$pids $manager"
 listens() { grep -q 'listens on' manager.log; }
-within 20 listens || { echo 'the usual port is taken'; exit 77; }
+listens_or_ends() { listens || is_gone "$manager"; }
+eventually listens_or_ends || fail 'the manager neither listens nor ends'
+listens || { echo 'the usual port is taken'; exit 77; }
 start server "$pawl" server --join 127.0.0.1:7295 --http none
 expect 0 "$pawl" sketch create test/s --timeout 60
 expect 0 "$pawl" sketch insert test/s --from lines --timeout 60

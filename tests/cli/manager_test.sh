@@ -6,7 +6,7 @@ set -eu
 . "${0%/*}/scene.sh"
 always='--http none'
 
-is_ready() { "$pawl" status --timeout 1 | grep -q ': ready'; }
+is_ready() { "$pawl" status $patience | grep -q ': ready'; }
 
 # --- where the log is ---
 
@@ -33,7 +33,7 @@ first=$started
 start second "$pawl" server --join "$address" --shards 2
 second=$started
 eventually is_ready || fail 'the cluster is not ready'
-expect 0 "$pawl" put a/w --create --size 1000 1=1 500=2 999=3
+expect 0 "$pawl" put $patience a/w --create --size 1000 1=1 500=2 999=3
 expect 1 "$pawl" manager --listen 127.0.0.1:0 --http none --data deep/data
 complained 'another manager uses the log'
 complained '--data'
@@ -44,9 +44,9 @@ start manager "$pawl" manager --listen "$address" --data "$work/deep/data"
 manager=$started
 grep -q 'continues cluster' manager.log || fail 'the manager does not say that it goes on'
 eventually is_ready || fail 'the cluster is not ready again'
-expect 0 "$pawl" get a/w 1,500,999
+expect 0 "$pawl" get $patience a/w 1,500,999
 printf '1 1\n500 2\n999 3\n' | cmp -s - out || fail "other values: $(cat out)"
-expect 0 "$pawl" put a/w 1=1
+expect 0 "$pawl" put $patience a/w 1=1
 
 # --- logs that are not begun with ---
 
@@ -90,26 +90,26 @@ cp good.log deep/data/manager.log
 start manager "$pawl" manager --listen "$address" --data "$work/deep/data"
 manager=$started
 eventually is_ready || fail 'the cluster is not ready with its own log'
-expect 0 "$pawl" get a/w 1,500,999
+expect 0 "$pawl" get $patience a/w 1,500,999
 printf '1 2\n500 2\n999 3\n' | cmp -s - out || fail "other values: $(cat out)"
 
 # --- an operator has a server leave ---
 
-expect 1 "$pawl" server drain 77
+expect 1 "$pawl" server drain $patience 77
 complained 'server 77 not found'
 expect 2 "$pawl" server drain
-expect 0 "$pawl" server drain "$(address_of second)" --json
+expect 0 "$pawl" server drain $patience "$(address_of second)" --json
 said '"left":true}$'
 eventually is_gone "$second" || fail 'the server that was drained does not end'
 code=0
 wait "$second" || code=$?
 [ "$code" -eq 0 ] || fail "the server that was drained ends with $code"
 grep -q 'drained by an operator' second.log || fail 'it does not say why it ends'
-expect 0 "$pawl" get a/w 1,500,999
+expect 0 "$pawl" get $patience a/w 1,500,999
 printf '1 2\n500 2\n999 3\n' | cmp -s - out || fail "other values: $(cat out)"
-expect 0 "$pawl" status
+expect 0 "$pawl" status $patience
 said 'arcs are under-replicated: 2 copies wanted; only 1 server processes are up'
-expect 1 "$pawl" server drain 1
+expect 1 "$pawl" server drain $patience 1
 complained 'the only one that is up'
 is_gone "$first" && fail 'the first server is gone'
 
@@ -124,7 +124,7 @@ manager=$started
 [ -f deep/data/manager.log.old ] || fail 'the old log is not there any more'
 start third "$pawl" server --join "$address"
 eventually is_ready || fail 'the new cluster is not ready'
-expect 1 "$pawl" get a/w 1
+expect 1 "$pawl" get $patience a/w 1
 complained 'vector .* not found'
 kill -TERM "$manager"
 code=0

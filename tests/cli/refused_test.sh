@@ -11,11 +11,22 @@ once() {
   [ "$(wc -l <err)" -eq 1 ] || fail "more than one line: $(cat err)"
 }
 
-# A port at which nobody listens is one that somebody has just given back.
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])') || {
+command -v python3 >/dev/null || {
   echo 'there is no python3' >&2
   exit 77
 }
+
+# A port at which nobody listens, nor can: somebody has it.
+python3 -c 'if True:
+  import signal, socket
+  s = socket.socket()
+  s.bind(("127.0.0.1", 0))
+  print("has", s.getsockname()[1], flush=True)
+  signal.pause()' >holder.log 2>&1 &
+holder=$!
+pids="$pids $holder"
+eventually grep -q '^has' holder.log || fail 'nobody has a port'
+port=$(sed -n 's/^has //p' holder.log)
 
 # ask TEXT ARGUMENT…: starts a command in the background, which is to complain once, of TEXT. `asked` waits for all of them:
 # each takes seconds, and all take as long as one.
@@ -24,6 +35,7 @@ ask() {
   count=$((count + 1))
   echo "$1" >"text.$count"
   shift
+  echo "$*" >"words.$count"
   timeout 400 "$pawl" "$@" >"out.$count" 2>"err.$count" &
   eval "asked$count=\$!"
   pids="$pids $!"
@@ -35,6 +47,8 @@ asked() {
     code=0
     eval "wait \$asked$i" || code=$?
     cp "err.$i" err
+    # shellcheck disable=SC2046 # several words
+    ! is_cut_short || grep -q -e "$(cat "text.$i")" err || gives_up "$(cat "text.$i")" "$pawl" $(cat "words.$i")
     [ $code -eq 1 ] || fail "a command that was to complain of '$(cat "text.$i")' exits with $code: $(cat "out.$i")"
     once "$(cat "text.$i")"
   done
@@ -77,12 +91,14 @@ for service in ssh http silent; do
   pids="$pids $!"
   eventually grep -q 'listening at' "$service.log" || fail "$service does not listen"
   other=$(sed -n 's/listening at //p' "$service.log")
-  expect 1 "$pawl" status --cluster "127.0.0.1:$other"
+  gives_up "the process at 127.0.0.1:$other is not a manager" "$pawl" status --cluster "127.0.0.1:$other"
   once "the process at 127.0.0.1:$other is not a manager"
 done
 
 # --- a manager that is about to start is waited for, where a time is given ---
 
+kill -KILL "$holder"
+eventually is_gone "$holder" || fail 'the port is not free'
 (
   sleep 2
   exec "$pawl" manager --listen "127.0.0.1:$port" --http none --data none >late.log 2>&1

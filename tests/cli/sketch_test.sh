@@ -10,7 +10,7 @@ total=$(wc -l <words | tr -d ' ')
 
 # --- a cluster for this command alone ---------------------------------------------------------------------------------------
 
-expect 0 "$pawl" sketch insert --from words --top 3 --distinct
+expect 0 "$pawl" sketch insert $patience --from words --top 3 --distinct
 said "added $total to sketch/main"
 said '^ *1  *1000  word1$'
 said '^ *2  *500  word2$'
@@ -27,26 +27,26 @@ PAWL_ADDRESS=$(address_of manager)
 export PAWL_ADDRESS
 start server "$pawl" server --join "$PAWL_ADDRESS" --http none
 
-expect 0 "$pawl" sketch create web/words --banks 16
-expect 1 "$pawl" sketch create web/words
+expect 0 "$pawl" sketch create $patience web/words --banks 16
+expect 1 "$pawl" sketch create $patience web/words
 complained 'a sketch or vector web/words already exists'
-expect 0 "$pawl" sketch insert web/words --from words
-expect 0 "$pawl" sketch insert web/words --from words
-expect 0 "$pawl" sketch query web/words word1 word4 nothing
+expect 0 "$pawl" sketch insert $patience web/words --from words
+expect 0 "$pawl" sketch insert $patience web/words --from words
+expect 0 "$pawl" sketch query $patience web/words word1 word4 nothing
 said '^word1 2000 (at most [0-9]* too many)$'
 said '^word4 500 '
 said '^nothing 0 '
-expect 0 "$pawl" sketch query web/words word1 --json
+expect 0 "$pawl" sketch query $patience web/words word1 --json
 said '^{"key":"word1","count":2000,"error":[0-9.]*,"capped":false}$'
-expect 0 "$pawl" sketch top web/words 2
+expect 0 "$pawl" sketch top $patience web/words 2
 [ "$(wc -l <out | tr -d ' ')" -eq 2 ] || fail "two lines, not: $(cat out)"
 said '^ *1  *2000  word1$'
-expect 0 "$pawl" sketch distinct web/words --json
+expect 0 "$pawl" sketch distinct $patience web/words --json
 said '^{"distinct":[0-9.]*,"error":[0-9.]*}$'
 
 # Weights; bad lines are named, left out, and all others counted.
 printf 'apple\t5\npear\nplum\t-3\n\t4\nfig\tmany\nkiwi\t99999999999999999999\napple\t7\nlast\t1' >fruit
-expect 1 "$pawl" sketch insert web/fruit --from fruit --weights
+expect 1 "$pawl" sketch insert $patience web/fruit --from fruit --weights
 complained '^fruit:2: missing weight$'
 complained '^fruit:3: the weight is negative, which CountMin cannot count$'
 complained '^fruit:4: empty key$'
@@ -54,68 +54,68 @@ complained '^fruit:5: the weight is not a whole number$'
 complained '^fruit:6: the weight does not fit in 63 bits$'
 complained '5 of 8 lines are invalid and were skipped; all others are counted'
 said 'added 3 to web/fruit'
-expect 0 "$pawl" sketch query web/fruit apple last plum
+expect 0 "$pawl" sketch query $patience web/fruit apple last plum
 said '^apple 12 '
 said '^last 1 '
 said '^plum 0 '
 printf 'apple\t5\nplum\t-3\n' >signed
-expect 0 "$pawl" sketch insert web/signed --from signed --weights --kind countsketch
-expect 0 "$pawl" sketch query web/signed plum
+expect 0 "$pawl" sketch insert $patience web/signed --from signed --weights --kind countsketch
+expect 0 "$pawl" sketch query $patience web/signed plum
 said '^plum -3 (+/-'
 
 # Weights that overflow: nothing of that push is applied.
 awk 'BEGIN { for (i = 0; i < 3; i++) print "big\t9223372036854775807" }' >big
-expect 1 "$pawl" sketch insert web/big --from big --weights
+expect 1 "$pawl" sketch insert $patience web/big --from big --weights
 complained 'does not fit its type'
-expect 0 "$pawl" sketch query web/big big
+expect 0 "$pawl" sketch query $patience web/big big
 said '^big 0 '
 
 # Numbers.
 printf '\007\000\000\000\000\000\000\000\007\000\000\000\000\000\000\000\001' >numbers
-expect 1 "$pawl" sketch insert web/numbers --from numbers --binary
+expect 1 "$pawl" sketch insert $patience web/numbers --from numbers --binary
 complained 'numbers:3: fewer than 8 bytes at the end'
-expect 0 "$pawl" sketch query web/numbers --number 7 8
+expect 0 "$pawl" sketch query $patience web/numbers --number 7 8
 said '^7 2 '
 said '^8 0 '
 
 # Time windows, by a column.
 awk 'BEGIN { for (t = 1000; t < 1006; t++) print t * 60 "\tx\t" t }' >times.tsv
-expect 0 "$pawl" sketch insert web/times --from times.tsv --times --weights --window 60s --windows 3
-expect 0 "$pawl" sketch query web/times x
+expect 0 "$pawl" sketch insert $patience web/times --from times.tsv --times --weights --window 60s --windows 3
+expect 0 "$pawl" sketch query $patience web/times x
 said "^x $((1003 + 1004 + 1005)) "
-expect 0 "$pawl" sketch query web/times x --last 1
+expect 0 "$pawl" sketch query $patience web/times x --last 1
 said '^x 1005 '
-expect 0 "$pawl" sketch query web/times x --last 1 --until $((1004 * 60))
+expect 0 "$pawl" sketch query $patience web/times x --last 1 --until $((1004 * 60))
 said '^x 1004 '
-expect 0 "$pawl" sketch query web/times x --until now
+expect 0 "$pawl" sketch query $patience web/times x --until now
 said '^x 0 '
-expect 0 "$pawl" sketch top web/times --last 2 --json
+expect 0 "$pawl" sketch top $patience web/times --last 2 --json
 said '^{"rank":1,"key":"x","count":2009,'
-expect 0 sh -c "printf 'a\na\n' | '$pawl' sketch insert web/now --from - --window 1h"
-expect 0 "$pawl" sketch query web/now a --until now
+expect 0 sh -c "printf 'a\na\n' | '$pawl' sketch insert web/now $patience --from - --window 1h"
+expect 0 "$pawl" sketch query $patience web/now a --until now
 said '^a 2 '
 
 # Listing and dropping.
-expect 0 "$pawl" sketch list web
+expect 0 "$pawl" sketch list $patience web
 said '^web/times  *countmin  *64  *4  *1024  3 of 60 s  *top distinct'
 said '^web/words  *countmin  *16 '
-expect 0 "$pawl" sketch drop web/words
-expect 1 "$pawl" sketch query web/words word1
+expect 0 "$pawl" sketch drop $patience web/words
+expect 1 "$pawl" sketch query $patience web/words word1
 complained 'sketch web/words not found'
-expect 1 "$pawl" sketch drop web/words
+expect 1 "$pawl" sketch drop $patience web/words
 complained 'sketch web/words not found'
-expect 0 "$pawl" put web/plain --create 1=2
-expect 1 "$pawl" sketch top web/plain
+expect 0 "$pawl" put $patience web/plain --create 1=2
+expect 1 "$pawl" sketch top $patience web/plain
 complained 'web/plain is a vector, not a sketch'
 
 # What cannot be meant.
-expect 1 "$pawl" sketch insert web/new --from nowhere
+expect 1 "$pawl" sketch insert $patience web/new --from nowhere
 complained 'cannot read nowhere: No such file'
-expect 1 "$pawl" sketch insert web/times --from times.tsv --window 30s --windows 3
+expect 1 "$pawl" sketch insert $patience web/times --from times.tsv --window 30s --windows 3
 complained 'with other options'
-expect 1 "$pawl" sketch insert web/fruit --from times.tsv --times
+expect 1 "$pawl" sketch insert $patience web/fruit --from times.tsv --times
 complained 'time windows'
-expect 1 "$pawl" sketch create web/odd --columns 1000
+expect 1 "$pawl" sketch create $patience web/odd --columns 1000
 complained '1000'
 while read -r wrong; do
   # shellcheck disable=SC2086

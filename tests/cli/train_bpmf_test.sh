@@ -122,7 +122,7 @@ complained 'MODEL USER'
   --log long.jsonl --threads 1 >long.out 2>long.log &
 trainer=$!
 pids="$pids $trainer"
-within 60 test -s long.jsonl || fail 'the long run does not begin'
+eventually test -s long.jsonl || fail 'the long run does not begin'
 kill -INT "$trainer"
 code=0
 wait "$trainer" || code=$?
@@ -144,7 +144,7 @@ expect 0 "$pawl" train bpmf train.csv --test test.csv --rank 4 --iterations 3000
   --checkpoint-every 3 --threads 1 >killed.out 2>killed.log &
 trainer=$!
 pids="$pids $trainer"
-within 60 test -s killed.state || fail 'no checkpoint is written'
+eventually test -s killed.state || fail 'no checkpoint is written'
 kill -KILL "$trainer" 2>/dev/null || true
 wait "$trainer" || true
 expect 0 "$pawl" train bpmf train.csv --test test.csv --rank 4 --iterations 3000 --burn-in 5 -o killed.model --checkpoint killed.state \

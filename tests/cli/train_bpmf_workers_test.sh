@@ -58,9 +58,7 @@ many='train bpmf train.tsv --test test.tsv --rank 24 --iterations 400'
 expect 0 "$pawl" $many -o many.model --quiet
 long=$many
 for how in items servers; do
-  set_out killed-$how --workers 2 --share $how
-  victim=$(children "$trainer" worker | head -n 1)
-  kill -9 "$victim"
+  strike 200 killed-$how --workers 2 --share $how
   ends 0
   grep -q "worker $victim at .* was lost" killed-$how.log || fail "no word about the lost worker: $(cat killed-$how.log)"
   grep -q '^  workers  *2 finished, 1 lost' killed-$how.out || fail "the summary: $(cat killed-$how.out)"

@@ -228,9 +228,9 @@ start manager "$pawl" manager --listen 127.0.0.1:0 --http none --data none --rep
 PAWL_ADDRESS=$(address_of manager)
 export PAWL_ADDRESS
 start server "$pawl" server --join "$PAWL_ADDRESS" --http none
-"$pawl" worker --job words >worker.log 2>&1 & # which is told what kind of job it is
+"$pawl" worker $patience --job words >worker.log 2>&1 & # which is told what kind of job it is
 worker=$!
 pids="$pids $worker"
-expect 0 "$pawl" train lda docs.ldac --topics 3 --sweeps 20 --check --job words --workers 0 --json -o cluster.model
+expect 0 "$pawl" train lda docs.ldac $patience --topics 3 --sweeps 20 --check --job words --workers 0 --json -o cluster.model
 said '"exact":true'
 wait $worker || fail "a worker fails at the end: $(cat worker.log)"

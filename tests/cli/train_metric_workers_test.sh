@@ -85,9 +85,7 @@ complained 'cannot resume: .*none.model.checkpoint'
 # Many steps in each of the five epochs that such a rate does not make better.
 long='train metric rows.csv --rank 8 --batch 1 --rate 1e-7'
 for how in factors matrix; do
-  set_out killed-$how --workers 3 --share $how
-  victim=$(children "$trainer" worker | head -n 1)
-  kill -9 "$victim"
+  strike 10 killed-$how --workers 3 --share $how
   code=0
   wait "$trainer" || code=$?
   case $code in 0 | 3) ;; *) fail "killed-$how ends with $code: $(cat killed-$how.log)" ;; esac

@@ -150,7 +150,7 @@ complained 'left out 1 test row whose label no training row has'
 "$pawl" train multiclass train.svm --method sgd --epochs 50000000 -o long.model --checkpoint-every 1 --log long.jsonl >long.out 2>long.log &
 trainer=$!
 pids="$pids $trainer"
-within 60 test -s long.jsonl || fail 'the long run does not begin'
+eventually test -s long.jsonl || fail 'the long run does not begin'
 kill -INT "$trainer"
 code=0
 wait "$trainer" || code=$?
@@ -168,7 +168,7 @@ expect 0 "$pawl" train multiclass train.svm $run -o whole.model --quiet
 "$pawl" train multiclass train.svm $run -o killed.model --checkpoint killed.state >killed.out 2>killed.log &
 trainer=$!
 pids="$pids $trainer"
-within 60 grep -q 'epoch 3/' killed.log || fail 'the run does not begin'
+eventually grep -q 'epoch 3/' killed.log || fail 'the run does not begin'
 kill -KILL "$trainer" 2>/dev/null || true
 wait "$trainer" || true
 # shellcheck disable=SC2086

@@ -2,6 +2,7 @@
 #
 #   $long      the words after `pawl` of such a run, without its model and log
 #   $trainer   the process that set_out has started
+#   $victim    the worker that strike has killed
 # shellcheck shell=sh
 
 # figure NAME: of the object in out.
@@ -33,6 +34,27 @@ ends() {
   code=0
   wait "$trainer" || code=$?
   [ "$code" -eq "$1" ] || fail "$name ends with $code, not $1: $(cat "$name.out")"
+}
+
+# strike SOON NAME ARGUMENT…: sets out, and kills a worker, $victim, before more than SOON rounds are done. The run
+# is short: it stands still meanwhile, but not for so long that it is missed. On a busy machine it may have gone
+# further before; then another is set out.
+strike() {
+  soon=$1
+  shift
+  tries=50
+  while set_out "$@"; do
+    kill -STOP "$trainer" 2>/dev/null || true
+    victim=$(sed -n 's/^worker \([0-9][0-9]*\) at .* joined.*/\1/p' "$name.log" | head -n 1)
+    [ -n "$victim" ] || fail "$name does not name its workers"
+    kill -KILL "$victim" 2>/dev/null || true
+    if [ "$(lines_of "$name.jsonl")" -le "$soon" ]; then break; fi
+    kill -KILL "$trainer" 2>/dev/null || true
+    wait "$trainer" 2>/dev/null || true
+    tries=$((tries - 1))
+    [ $tries -gt 0 ] || fail "$name is always over before a worker is killed"
+  done
+  kill -CONT "$trainer"
 }
 
 lines_of() { wc -l <"$1" | tr -d ' '; }

@@ -19,7 +19,7 @@ for i in 1 2; do start "server$i" "$pawl" server --join "$cluster" --listen tcp:
 worker() {
   name=$1
   shift
-  "$pawl" worker --cluster "$cluster" --listen 127.0.0.1:0 "$@" >"$name.out" 2>"$name.log" &
+  "$pawl" worker --cluster "$cluster" $patience --listen 127.0.0.1:0 "$@" >"$name.out" 2>"$name.log" &
   started=$!
   pids="$pids $started"
 }
@@ -31,7 +31,7 @@ worker short --stay 0
 short=$started
 
 # By the log, all three work.
-long="train logistic train.svm --cluster $cluster --workers 0 --l2 2 --tolerance 1e-15 --rounds 1000000
+long="train logistic train.svm --cluster $cluster $patience --workers 0 --l2 2 --tolerance 1e-15 --rounds 1000000
   --checkpoint saved --checkpoint-every 0.001"
 set_out lost
 eventually grep -q '"workers":3,' lost.jsonl || fail 'three workers do not meet'

@@ -67,6 +67,7 @@ for mode in bsp notify-ack async; do
   set_out killed-$mode --workers 2 --mode $mode
   victim=$(children "$trainer" worker | head -n 1)
   kill -9 "$victim"
+  eventually sh -c "grep -c ' joined; ' killed-$mode.log | grep -q '^[3-9]'" || fail "nobody came: $(cat killed-$mode.log)"
   goes_on killed-$mode.jsonl
   kill -INT "$trainer"
   ends 130
@@ -125,6 +126,7 @@ set_out survived --workers 3 --share reduce --graph root
 children "$trainer" server | grep . && fail 'reduce starts a server'
 victim=$(children "$trainer" worker | head -n 1)
 kill -9 "$victim"
+eventually grep -q "worker $victim at .* was lost" survived.log || fail "no word about the lost worker: $(cat survived.log)"
 goes_on survived.jsonl
 kill -INT "$trainer"
 ends 130
@@ -237,6 +239,7 @@ long="$sgd --passes 1000000"
 set_out averaged --workers 3 --share reduce --graph root
 victim=$(children "$trainer" worker | head -n 1)
 kill -9 "$victim"
+eventually grep -q "worker $victim at .* was lost" averaged.log || fail "no word about the lost worker: $(cat averaged.log)"
 goes_on averaged.jsonl
 kill -INT "$trainer"
 ends 130

@@ -106,7 +106,7 @@ long='--atoms 12 --lambda 0.02 --epochs 100000000 --batch 20 --tolerance 1e-9 --
 "$pawl" train sparse-coding train.svm $long -o long.model --checkpoint-every 1 --log long.jsonl >long.out 2>long.log &
 trainer=$!
 pids="$pids $trainer"
-within 60 test -s long.jsonl || fail 'the long run does not begin'
+eventually test -s long.jsonl || fail 'the long run does not begin'
 kill -INT "$trainer"
 code=0
 wait "$trainer" || code=$?
@@ -120,7 +120,7 @@ complained 'cannot resume: long.model.checkpoint: this checkpoint belongs to ano
 "$pawl" train sparse-coding train.svm $run -o killed.model --checkpoint killed.state >killed.out 2>killed.log &
 trainer=$!
 pids="$pids $trainer"
-within 60 grep -q 'epoch 2/' killed.log || fail 'the run does not begin'
+eventually grep -q 'epoch 2/' killed.log || fail 'the run does not begin'
 kill -KILL "$trainer" 2>/dev/null || true
 wait "$trainer" || true
 # shellcheck disable=SC2086

@@ -77,9 +77,7 @@ same "$(figure objective)" "$whole"
 
 long='train sparse-coding rows.svm --atoms 10 --batch 1 --epochs 12 --tolerance 1e-8 --code-tolerance 1e-9'
 for how in factors matrix; do
-  set_out killed-$how --workers 3 --share $how
-  victim=$(children "$trainer" worker | head -n 1)
-  kill -9 "$victim"
+  strike 4 killed-$how --workers 3 --share $how
   code=0
   wait "$trainer" || code=$?
   case $code in 0 | 3) ;; *) fail "killed-$how ends with $code: $(cat killed-$how.log)" ;; esac

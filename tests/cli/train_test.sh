@@ -310,20 +310,20 @@ start manager "$pawl" manager --listen 127.0.0.1:0 --http none --data none --rep
 PAWL_ADDRESS=$(address_of manager)
 export PAWL_ADDRESS
 start server "$pawl" server --join "$PAWL_ADDRESS" --http none
-expect 0 "$pawl" train logistic train.svm --workers 2 -o cluster.model --json
+expect 0 "$pawl" train logistic train.svm $patience --workers 2 -o cluster.model --json
 said '"model":"cluster.model"'
-expect 1 "$pawl" worker --wait 0.2
+expect 1 "$pawl" worker $patience --wait 0.2
 complained 'job train not found'
 
 # Workers that come by themselves, early and late; and two jobs of one name.
-"$pawl" worker --job ads >early.log 2>&1 &
+"$pawl" worker $patience --job ads >early.log 2>&1 &
 early=$!
 pids="$pids $early"
-set_out joined --job ads --workers 0
+set_out joined $patience --job ads --workers 0
 grep -q "waiting for workers: pawl worker --cluster .* --job ads" joined.log || fail 'how to join is not said'
-expect 1 "$pawl" train logistic train.svm --job ads -o other.model
+expect 1 "$pawl" train logistic train.svm $patience --job ads -o other.model
 complained 'choose another name with --job'
-"$pawl" worker --job ads >late.log 2>&1 &
+"$pawl" worker $patience --job ads >late.log 2>&1 &
 late=$!
 pids="$pids $late"
 eventually sh -c "tail -n 1 joined.jsonl | grep -q '\"workers\":2'" || fail 'who comes late is not let in'
@@ -331,5 +331,5 @@ kill -INT "$trainer"
 ends 130
 wait $early || fail "a worker fails at the end: $(cat early.log)"
 wait $late || fail "a worker fails at the end: $(cat late.log)"
-expect 1 env PAWL_ADDRESS=127.0.0.1:1 "$pawl" train logistic train.svm --timeout 1
-complained 'no manager answers at 127.0.0.1:1'
+gives_up 'no manager answers at 127.0.0.1:1' \
+  env PAWL_ADDRESS=127.0.0.1:1 "$pawl" train logistic train.svm --timeout 1

@@ -346,6 +346,7 @@ BOTH(a_link_without_heartbeats_is_silent, come_up_and_say_nothing)
 static void come_a_thousand_times(struct scene *scene) {
   struct pwi_memory_counts before = pwi_memory_counts();
   uint64_t most = 0;
+  int64_t began = kit_now();
   for (int i = 0; i < 1000; i++) {
     struct raw raw;
     assert_true(raw_connect(&raw, node_address(scene->host), 0));
@@ -370,7 +371,8 @@ static void come_a_thousand_times(struct scene *scene) {
   printf("1001 bad connections: %zu lines, %llu left out, at most %llu blocks more than before\n", lines,
          (unsigned long long)left_out, (unsigned long long)(most - before.live));
   assert_int_equal(lines + left_out, 1001);
-  assert_true(lines < 200);
+  /* At most ten lines a second: on a busy machine a thousand connections take many. */
+  assert_true(lines <= (size_t)((kit_now() - began) / INT64_C(1000000000) + 2) * 10);
   assert_true(most < before.live + 500);
 }
 BOTH(a_thousand_bad_connections_give_few_lines, come_a_thousand_times)

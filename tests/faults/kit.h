@@ -13,7 +13,7 @@
 #include "net/key.h"
 #include "net/tcp/tcp.h"
 
-#define KIT_HANG_MS 60000 /* nothing here takes so long unless it hangs; not a promise of speed */
+#define KIT_HANG_MS 200000 /* nothing here takes so long unless it hangs; not a promise of speed */
 
 /* Ends the program with a message if `ok` is false. */
 void kit_must(bool ok, const char *what);

@@ -10,7 +10,7 @@ import sys
 import time
 
 import scene
-from scene import PAWL, Role, path, refuse, succeed, until
+from scene import PATIENT, Role, path, refuse, succeed, until
 
 SOURCE = os.environ.get("PAWL_SOURCE") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("PAWL_BUILD") or os.path.join(SOURCE, "build")
@@ -49,10 +49,10 @@ class Cluster:
         until(lambda: self.status()["whole"], "a whole cluster")
 
     def status(self, key=None):
-        return json.loads(succeed("status", "--json", "--cluster", self.manager.address, key=key or self.own))
+        return json.loads(succeed("status", "--json", *self.at(), key=key or self.own))
 
     def at(self):
-        return ("--cluster", self.manager.address)
+        return ("--cluster", self.manager.address, *PATIENT)
 
     def reload(self):
         counts = [role.said().count("reload.") for role in self.roles]
@@ -79,12 +79,12 @@ class Cluster:
 SESSION = """
 import sys
 import pawl
-session = pawl.Session(%r, timeout=5)
+session = pawl.Session(%r, timeout=150)
 vector = session.open(%r)
 print("open", flush=True)
 for line in sys.stdin:
     try:
-        vector.push([1.0], [2], timeout=5)
+        vector.push([1.0], [2], timeout=150)
         print("pushed", flush=True)
     except pawl.Error as error:
         print(error, flush=True)
@@ -93,7 +93,7 @@ for line in sys.stdin:
 
 WAITER = """
 import pawl
-session = pawl.Session(%r, timeout=5)
+session = pawl.Session(%r, timeout=150)
 group = session.group(%r, size=2)
 print("open", flush=True)
 try:
@@ -343,14 +343,14 @@ def test_certificates_have_the_rights_of_their_names():
     manager = Role("manager", "--listen", "127.0.0.1:0", "--data", "none", *node, *common)
     server = Role("server", "--join", manager.address, *node, *common)
     try:
-        at = ("--cluster", manager.address)
+        at = ("--cluster", manager.address, *PATIENT)
         until(lambda: json.loads(succeed("status", "--json", *at, *node))["ready"], "a cluster that is ready")
         succeed("put", "ads/w", "1=2", "--create", *at, *trainer)
         refuse("put", "news/w", "1=2", "--create", *at, *trainer)
         assert succeed("get", "ads/w", "1", *at, *dashboard).split()[-1] == "2"
         refuse("put", "ads/w", "1=3", *at, *dashboard)
         for nobody in (stranger, sly):
-            refuse("get", "ads/w", "1", *at, *nobody)
+            refuse("get", "ads/w", "1", *at, "--timeout", "5", *nobody)
         write("node-1\n* none\n")
         for role in (manager, server):
             before = role.said().count("reload.done what=keys")

@@ -35,6 +35,16 @@ def code_of(heard):
 
 
 def get(port, path, *headers, papers=None):
+    """The code of the answer, or 0 if there is none. A role hangs up on requests that take 5 s; if that was so because the
+    machine stood still, the question is put again."""
+    while True:
+        since = time.monotonic()
+        code = ask(port, path, *headers, papers=papers)
+        if code or time.monotonic() - since < 4:
+            return code
+
+
+def ask(port, path, *headers, papers=None):
     with dial(port) as connection:
         if papers:
             connection = papers.wrap_socket(connection)

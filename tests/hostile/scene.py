@@ -9,6 +9,7 @@ import time
 
 PAWL = os.environ["PAWL_COMMAND"]
 PATIENCE = 200  # seconds: a limit for what must come, not a time that is measured
+PATIENT = ("--timeout", "150")  # of a command that must get an answer: on a busy machine its own 5 s may pass
 WORK = tempfile.mkdtemp(prefix="pawl-hostile-")
 
 
@@ -25,6 +26,8 @@ class Role:
     """A manager or server, with the address it is found at and that of its pages."""
 
     def __init__(self, *arguments, **more):
+        if "--join" in arguments:
+            arguments += ("--join-timeout", str(PATIENCE))
         read, write = os.pipe()
         self.log = tempfile.TemporaryFile("w+", dir=WORK)
         self.process = subprocess.Popen(

@@ -97,6 +97,7 @@ size_t kit_draw(const struct pwi_storm *storm, enum pwi_storm_role role, struct 
 
 void kit_kill_servers(struct pwi_storm *storm, struct pwi_random *random, int kills) {
   for (int i = 0; i < kills; i++) {
+    kit_await_whole(storm); /* a busy machine may have cost a chain its other copy since, which is filled again */
     pwi_storm_kill(storm, kit_draw(storm, PWI_STORM_SERVER, random));
     kit_sleep_ms((unsigned)pwi_random_below(random, 300));
     kit_add(storm, PWI_STORM_SERVER, NULL);

@@ -16,7 +16,7 @@
 #define BATCH 20000
 #define BATCHES_MAX 400
 #define BATCHES_BEYOND 200 /* far more than fits */
-#define CALL_NS (30 * PAWL_SECOND)
+#define CALL_NS (200 * PAWL_SECOND)
 
 static uint64_t size_of(pid_t pid) {
   char path[64];

@@ -95,9 +95,12 @@ static uint16_t dead_port(void) {
   int handle = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   assert_int_equal(bind(handle, (struct sockaddr *)&address, size), 0);
   assert_int_equal(getsockname(handle, (struct sockaddr *)&address, &size), 0);
-  close(handle);
-  return ntohs(address.sin_port);
+  return ntohs(address.sin_port); /* the socket stays open: nobody else gets the port */
 }
+
+#define CALM_NS (200 * PWI_HOST_SECOND) /* nothing takes so long on a busy machine */
+#define HANG_S 300                      /* for tests that hang */
+#define TRIES 20
 
 /* --- a client ------------------------------------------------------------------------------------------- */
 
@@ -148,7 +151,7 @@ static void begin(struct client *client, struct asked *asked, int64_t patience_n
 static void await(struct client *client, struct asked *asked) {
   struct timespec limit;
   clock_gettime(CLOCK_REALTIME, &limit);
-  limit.tv_sec += 30;
+  limit.tv_sec += HANG_S;
   while (asked->times == 0) {
     assert_int_equal(sem_timedwait(&client->woken, &limit), 0);
     client->meta->ops->turn(client->meta);
@@ -173,20 +176,27 @@ static void test_a_call_goes_there_and_its_answer_comes_back(void **state) {
   struct asked asked;
   fake_open(&fake, ANSWERS, 200, GOOD);
   client_open(&client, &fake.port, 1);
-  begin(&client, &asked, PWI_HOST_SECOND);
+  begin(&client, &asked, CALM_NS);
   await(&client, &asked);
   OK(asked.status);
   assert_int_equal(asked.revision, 5);
   assert_non_null(strstr(fake.last, "POST /v3/kv/txn HTTP/1.1"));
   assert_non_null(strstr(fake.last, "{\"request_range\":{\"key\":\"Zm9v\"}}"));
   atomic_store(&fake.body, "{\"ID\":\"77\",\"TTL\":\"2\"}");
-  asked = (struct asked){.call = {.done = done, .patience_ns = PWI_HOST_SECOND}};
+  asked = (struct asked){.call = {.done = done, .patience_ns = CALM_NS}};
   OK(client.meta->ops->grant(client.meta, &asked.call, 2 * PWI_HOST_SECOND));
   await(&client, &asked);
   assert_int_equal(asked.lease, 77);
   assert_non_null(strstr(fake.last, "POST /v3/lease/grant"));
   client_close(&client);
   fake_close(&fake);
+}
+
+/* With so little patience that a member that hangs is given up soon. On a busy machine one that does not may be, too; then again. */
+static pawl_status ask_briefly(struct client *client) {
+  pawl_status status = PAWL_TIMED_OUT;
+  for (int tries = 0; status == PAWL_TIMED_OUT && tries < TRIES; tries++) status = ask(client, 3 * PWI_HOST_SECOND);
+  return status;
 }
 
 static void test_the_next_member_is_asked_if_one_is_down_hangs_or_has_no_leader(void **state) {
@@ -202,10 +212,14 @@ static void test_the_next_member_is_asked_if_one_is_down_hangs_or_has_no_leader(
     bool is_down = i == sizeof manners / sizeof *manners;
     fake_open(&bad, is_down ? ANSWERS : manners[i], is_down ? 200 : codes[i], is_down ? GOOD : bodies[i]);
     client_open(&client, (uint16_t[]){is_down ? dead_port() : bad.port, good.port}, 2);
-    OK(ask(&client, 3 * PWI_HOST_SECOND));
-    unsigned asked = atomic_load(&bad.requests);
-    OK(ask(&client, 3 * PWI_HOST_SECOND)); /* from now on the working member is asked first */
-    assert_int_equal(atomic_load(&bad.requests), asked);
+    OK(ask_briefly(&client));
+    bool is_left_alone = false; /* the working member is asked first now, and the other one if that is too busy */
+    for (int tries = 0; !is_left_alone && tries < TRIES; tries++) {
+      unsigned asked = atomic_load(&bad.requests);
+      OK(ask_briefly(&client));
+      is_left_alone = atomic_load(&bad.requests) == asked;
+    }
+    assert_true(is_left_alone);
     client_close(&client);
     fake_close(&bad);
   }
@@ -218,7 +232,11 @@ static void test_patience_ends(void **state) {
   struct client client;
   char trouble[300];
   client_open(&client, (uint16_t[]){dead_port()}, 1);
-  assert_int_equal(ask(&client, PWI_HOST_SECOND / 5), PAWL_LINK_REFUSED);
+  int64_t patience = PWI_HOST_SECOND / 5;
+  pawl_status status = ask(&client, patience);
+  while (status == PAWL_TIMED_OUT && patience < CALM_NS) /* too short for a busy machine to connect */
+    status = ask(&client, patience *= 2);
+  assert_int_equal(status, PAWL_LINK_REFUSED);
   pwi_etcd_trouble(client.meta, trouble, sizeof trouble);
   assert_non_null(strstr(trouble, "http://127.0.0.1:"));
   client_close(&client);
@@ -269,7 +287,7 @@ static void test_many_calls_at_a_time_are_all_answered(void **state) {
   struct asked asked[40];
   fake_open(&fake, ANSWERS, 200, GOOD);
   client_open(&client, &fake.port, 1);
-  for (size_t i = 0; i < 40; i++) begin(&client, &asked[i], 30 * PWI_HOST_SECOND);
+  for (size_t i = 0; i < 40; i++) begin(&client, &asked[i], CALM_NS);
   for (size_t i = 0; i < 40; i++) {
     atomic_store(&fake.manner, i % 5 ? ANSWERS : HANGS_UP);
     while (asked[i].times == 0) {
@@ -333,7 +351,7 @@ static void test_running_out_of_memory_is_told(void **state) {
   fake_open(&fake, ANSWERS, 200, GOOD);
   client_open(&client, &fake.port, 1);
   for (uint64_t n = 0;; n++) {
-    struct asked asked = {.call = {.done = done, .patience_ns = 5 * PWI_HOST_SECOND}};
+    struct asked asked = {.call = {.done = done, .patience_ns = CALM_NS}};
     pwi_memory_fail_after(n);
     pawl_status status = client.meta->ops->transact(client.meta, &asked.call, &transaction);
     if (!status) await(&client, &asked);

@@ -76,7 +76,7 @@ static void test_a_parent_that_is_gone_counts_two(void **state) {
       close(ready[0]);
       struct pwi_run_process_config config = config_of(parent, ready[1]);
       if (pwi_run_process_open(&config) != PAWL_OK || pwi_run_process_ready("x") != PAWL_OK) _exit(1);
-      for (int i = 0; i < 2000 && atomic_load(&last) == 0; i++) usleep(10000);
+      for (int i = 0; i < 20000 && atomic_load(&last) == 0; i++) usleep(10000);
       times = atomic_load(&last);
       pwi_run_process_close();
       ssize_t written = write(told[1], &times, sizeof times);

@@ -11,6 +11,7 @@
 
 #define LOOK_US 20000
 #define ASK_NS (2 * PWI_HOST_SECOND)
+#define TRIES 50
 /* for a manager that does not report replicas: time to wait after all moves have ended */
 #define STILL_US 500000
 
@@ -167,8 +168,9 @@ static const char *address_of(const json_t *root, json_int_t id) {
 }
 
 bool pwi_storm_first_chain(struct pwi_storm *storm, size_t *members_out, size_t room, size_t *count_out) {
-  json_t *root = ask(storm), *member;
+  json_t *root = NULL, *member;
   size_t i, count = 0;
+  for (int tries = 0; !root && tries < TRIES; tries++) root = ask(storm); /* a busy manager may take longer than one */
   if (!root) return false;
   json_array_foreach(json_object_get(json_array_get(json_object_get(root, "arcs"), 0), "chain"), i, member) {
     size_t found = member_at(storm, address_of(root, json_integer_value(json_object_get(member, "node"))));

@@ -18,7 +18,7 @@
 
 #define WORDS_MAX 32
 #define GRACE_NS (PWI_HOST_SECOND / 2)
-#define MANAGER_NS (60 * PWI_HOST_SECOND)
+#define MANAGER_NS (200 * PWI_HOST_SECOND)
 
 bool pwi_storm_fail(struct pwi_storm *storm, const char *format, ...) {
   va_list arguments;
@@ -164,8 +164,8 @@ static void order_server(const struct pwi_storm *storm, const struct pwi_storm_e
   say(order, "--join", storm->address);
   listen_at(storm, cell, order);
   say(order, "--http", "none");
-  say(order, "--drain-timeout", "0");                              /* its keys are not needed at the end of a storm */
-  if (storm->config.is_apart) say(order, "--join-timeout", "600"); /* the manager may be cut off meanwhile */
+  say(order, "--drain-timeout", "0");  /* its keys are not needed at the end of a storm */
+  say(order, "--join-timeout", "600"); /* the manager may be cut off meanwhile, or the machine may stand still */
   say_number(order, "--shards", storm->config.shards);
   if (extra->memory) say(order, "--memory", extra->memory);
 }

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "host/clock.h"
 
-#define OPEN_NS (30 * PAWL_SECOND)
+#define OPEN_NS (200 * PAWL_SECOND)
 #define LOOK_NS (PAWL_SECOND / 5) /* how often a waiting worker checks whether it was told to leave */
 #define PULL_EVERY 64
 #define PLANT_EVERY 100
