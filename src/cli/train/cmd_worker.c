@@ -156,6 +156,7 @@ static bool has_lost_job(struct pwi_worker *worker, pawl_status status, const ch
           (double)worker->stay_ns * 1e-9);
   worker->is_orphan = true;
   worker->wait_ns = worker->stay_ns;
+  if (worker->choice.timeout_ns < worker->stay_ns) worker->choice.timeout_ns = worker->stay_ns; /* to join again */
   return true;
 }
 
