@@ -264,12 +264,13 @@ static int print(const struct bench *bench, const struct figures *figures) {
   const struct round *median = &figures->median;
   if (bench->json)
     return pwi_cli_print_json(
-        bench->command, json_pack("{s:s, s:i, s:I, s:f, s:f, s:I, s:I, s:i, s:f, s:f, s:f, s:f}", "bench", "checkpoint",
-                                  "servers", (int)bench->servers, "bytes", (json_int_t)figures->bytes, "save_gbps",
-                                  figures->save_gbps, "load_gbps", figures->load_gbps, "rate", (json_int_t)bench->rate,
-                                  "rate_reached", (json_int_t)median->rate, "rounds", (int)bench->rounds, "push_gbps",
-                                  median->quiet_gbps, "push_gbps_saving", median->saving_gbps, "slowdown",
-                                  median->slowdown, "extra_cpu", median->extra_cpu));
+        bench->command,
+        json_pack("{s:s, s:i, s:I, s:f, s:f, s:I, s:I, s:i, s:o, s:o, s:o, s:o}", "bench", "checkpoint", "servers",
+                  (int)bench->servers, "bytes", (json_int_t)figures->bytes, "save_gbps", figures->save_gbps,
+                  "load_gbps", figures->load_gbps, "rate", (json_int_t)bench->rate, "rate_reached",
+                  (json_int_t)median->rate, "rounds", (int)bench->rounds, "push_gbps",
+                  pwi_bench_number(median->quiet_gbps), "push_gbps_saving", pwi_bench_number(median->saving_gbps),
+                  "slowdown", pwi_bench_number(median->slowdown), "extra_cpu", pwi_bench_number(median->extra_cpu)));
   printf("saved %.2f GB at %.2f GB/s, loaded at %.2f GB/s\n", (double)figures->bytes / 1e9, figures->save_gbps,
          figures->load_gbps);
   printf("pushes: %.2f GB/s alone, %.2f GB/s while a checkpoint is saved at %.0f MB/s\n", median->quiet_gbps,
