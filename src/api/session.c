@@ -245,9 +245,10 @@ static pawl_status explain_join(const struct pawl_session *session, pawl_status 
  * knows the session yet, so the gate is not needed. */
 static pawl_status join(struct pawl_session *session, bool is_impatient, int64_t deadline) {
   struct pwi_client_state state;
+  const struct pwi_view *view;
   for (int64_t hopeful = pwi_host_now();;) {
     pwi_client_state(session->client, &state);
-    const struct pwi_view *view = pwi_client_view(session->client);
+    view = pwi_client_view(session->client);
     bool is_served = session->is_peers_only || (view && view->arc_count > 0);
     if (state.joined && is_served) return PAWL_OK;
     if (is_final(state.trouble))
@@ -258,7 +259,7 @@ static pawl_status join(struct pawl_session *session, bool is_impatient, int64_t
     (void)pwi_net_poll(session->net, deadline < now + PATIENCE_NS ? deadline : now + PATIENCE_NS);
   }
   if (state.trouble) return explain_join(session, state.trouble);
-  if (!state.joined) return pwi_error(PAWL_TIMED_OUT, "the manager at %s does not answer", session->address);
+  if (!state.joined || !view) return pwi_error(PAWL_TIMED_OUT, "the manager at %s does not answer", session->address);
   return pwi_error(PAWL_TIMED_OUT, "the cluster at %s has no servers yet (add one with 'pawl server --join %s')",
                    session->address, session->address);
 }
