@@ -406,15 +406,15 @@ static void test_a_view_shortens_a_scan(void **state) {
   stop_scene(&scene);
 }
 
-/* A server answers a scan of [0, 500) with two keys. */
-static pawl_status scan_that_brings(uint64_t first, uint64_t second, uint64_t next, uint64_t keys[10]) {
+/* A server answers a scan of [0, 500), for at most so many rows, with two keys. */
+static pawl_status scan_that_brings(size_t room, uint64_t first, uint64_t second, uint64_t next, uint64_t keys[10]) {
   struct scene scene;
   start_scene(&scene);
   struct call call = {.task.finished = call_finished};
   const float rows[2] = {1, 2};
   uint8_t bytes[2 * sizeof(uint64_t)];
   bring_up(&scene, 1);
-  assert_int_equal(pwi_client_scan(scene.client, &call.task, scene.flow, pawl_range_of(0, SPAN), 10, keys, scene.out),
+  assert_int_equal(pwi_client_scan(scene.client, &call.task, scene.flow, pawl_range_of(0, SPAN), room, keys, scene.out),
                    PAWL_OK);
   const struct client_part *part = scene.flow->first;
   assert_range(part->claim, 0, 500);
@@ -430,14 +430,23 @@ static pawl_status scan_that_brings(uint64_t first, uint64_t second, uint64_t ne
 static void test_keys_of_a_scan_rise_and_lie_in_its_range(void **state) {
   (void)state;
   uint64_t keys[10] = {77, 77};
-  assert_int_equal(scan_that_brings(7, 3, 500, keys), PAWL_CORRUPT);
-  assert_int_equal(scan_that_brings(3, 3, 500, keys), PAWL_CORRUPT);
-  assert_int_equal(scan_that_brings(3, 500, 500, keys), PAWL_CORRUPT);
-  assert_int_equal(scan_that_brings(3, 7, 7, keys), PAWL_CORRUPT); /* it would bring 7 again */
-  assert_int_equal(scan_that_brings(3, 7, 501, keys), PAWL_CORRUPT);
+  assert_int_equal(scan_that_brings(10, 7, 3, 500, keys), PAWL_CORRUPT);
+  assert_int_equal(scan_that_brings(10, 3, 3, 500, keys), PAWL_CORRUPT);
+  assert_int_equal(scan_that_brings(10, 3, 500, 500, keys), PAWL_CORRUPT);
+  assert_int_equal(scan_that_brings(10, 3, 7, 7, keys), PAWL_CORRUPT); /* it would bring 7 again */
+  assert_int_equal(scan_that_brings(10, 3, 7, 501, keys), PAWL_CORRUPT);
   assert_true(keys[0] == 77 && keys[1] == 77);
-  assert_int_equal(scan_that_brings(3, 499, 500, keys), PAWL_OK);
+  assert_int_equal(scan_that_brings(10, 3, 499, 500, keys), PAWL_OK);
   assert_true(keys[0] == 3 && keys[1] == 499);
+}
+
+/* The caller has no memory for them. */
+static void test_a_scan_brings_no_more_rows_than_were_asked_for(void **state) {
+  (void)state;
+  uint64_t keys[10] = {77, 77};
+  assert_int_equal(scan_that_brings(1, 3, 7, 500, keys), PAWL_CORRUPT);
+  assert_true(keys[0] == 77 && keys[1] == 77);
+  assert_int_equal(scan_that_brings(2, 3, 7, 500, keys), PAWL_OK);
 }
 
 static void test_a_part_that_cannot_be_cut_for_lack_of_memory_parks_whole(void **state) {
@@ -589,6 +598,7 @@ int main(void) {
       T(a_view_cuts_a_part_between_two_heads),
       T(a_view_shortens_a_scan),
       T(keys_of_a_scan_rise_and_lie_in_its_range),
+      T(a_scan_brings_no_more_rows_than_were_asked_for),
       T(a_part_that_cannot_be_cut_for_lack_of_memory_parks_whole),
       T(neighbouring_arcs_of_one_node_are_asked_at_once),
       T(narrowing_a_part_of_a_range),

@@ -109,6 +109,30 @@ static void test_a_change_under_a_new_id_waits_for_the_pushes_that_it_reads(void
   }
 }
 
+/* The manager knows of no push under the second id. The push was sent under the first one. */
+static void test_a_part_is_collected_about_the_id_under_which_it_was_sent(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  push(&scene, &call, 0, 10);
+  struct client_part *part = scene.flow->first;
+  answer(&scene, part, PWI_CODE_RETIRED);
+  renew(&scene, 8);
+  pwi_client_retired(scene.client); /* before the COLLECT is answered */
+  scene.client->sender = 9;
+  pwi_client_renewed(scene.client, 8);
+  pwi_client_send_due(scene.client);
+  check_scene(&scene);
+  struct request request = last_request(&scene);
+  assert_int_equal(request.terms.kind, PWI_REQUEST_COLLECT);
+  assert_int_equal(request.terms.other, SENDER);
+  assert_int_equal(scene.client->collecting, 1);
+  answer_collect(&scene, part, part->claim, part->number, 0, PAWL_OK);
+  assert_over(&call, PAWL_OK);
+  assert_int_equal(scene.client->renewal, RENEWAL_NONE);
+  stop_scene(&scene);
+}
+
 /* --- another id ----------------------------------------------------------------------------------------- */
 
 static void test_a_new_id_is_proved_on_links_that_there_are(void **state) {
@@ -202,6 +226,7 @@ int main(void) {
       cmocka_unit_test(test_a_push_that_was_refused_under_a_former_id_has_failed),
       cmocka_unit_test(test_rows_after_a_push_under_a_former_id_are_read_under_the_new_one),
       cmocka_unit_test(test_a_change_under_a_new_id_waits_for_the_pushes_that_it_reads),
+      cmocka_unit_test(test_a_part_is_collected_about_the_id_under_which_it_was_sent),
       cmocka_unit_test(test_a_new_id_is_proved_on_links_that_there_are),
       cmocka_unit_test(test_a_client_that_may_write_again_begins_a_new_clock),
       cmocka_unit_test(test_a_client_that_joins_again_asks_nothing),

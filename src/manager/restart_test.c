@@ -165,6 +165,30 @@ static void test_a_server_that_is_not_found_has_time_to_return(void **state) {
   world_close(&world);
 }
 
+/* Its grace alone would be over before it has found the manager. */
+static void test_a_client_has_time_to_return_too(void **state) {
+  (void)state;
+  world_init(&world, 35, 1);
+  world.config.client_grace_ns = 10 * PWI_SIM_MILLISECOND;
+  start_manager();
+  struct actor *a = add_server(&world, "a", 10, 0, 1);
+  run_until(a, has_arcs);
+  struct actor *client = add_client(&world, "client", false);
+  run_until(client, is_in);
+  uint64_t id = client->joined.id;
+  client->keeps_away = true;
+  kill_manager();
+  start_manager();
+  run_for(&world, PWI_SIM_SECOND / 2);
+  assert_true(a->joined_now);
+  assert_int_equal(figures_of(&world).retired, 0);
+  OK(pwi_net_connect(client->net, MANAGER, &client->link));
+  run_until(client, is_in);
+  assert_int_equal(client->joined.id, id);
+  assert_int_equal(figures_of(&world).clients, 1);
+  world_close(&world);
+}
+
 /* --- a journal that is not the newest ------------------------------------------------------------------- */
 
 static void test_a_server_that_knows_of_more_stops_the_manager(void **state) {
@@ -451,6 +475,7 @@ int main(void) {
       cmocka_unit_test(test_when_all_servers_are_back_it_goes_on_at_once),
       cmocka_unit_test(test_servers_that_were_down_are_not_waited_for),
       cmocka_unit_test(test_a_server_that_is_not_found_has_time_to_return),
+      cmocka_unit_test(test_a_client_has_time_to_return_too),
       cmocka_unit_test(test_a_server_that_knows_of_more_stops_the_manager),
       cmocka_unit_test(test_a_late_server_that_knows_of_more_stops_it_too),
       cmocka_unit_test(test_a_client_that_knows_later_news_does_not_stop_the_manager),

@@ -79,6 +79,19 @@ static void test_a_fill_ends_with_its_link(void **state) {
   stop_scene(&s);
 }
 
+/* The view has another target, about which there is an order of its own. */
+static void test_an_order_ends_with_the_view_that_has_another_target(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene(&s, 1, "12f");
+  order(&s, PWI_MOVE_FILL, 2, false);
+  see(&s, 2, "13f");
+  pwi_server_moves_seen(s.server);
+  assert_int_equal(moves_reported(&s), 1);
+  assert_null(s.server->movings);
+  stop_scene(&s);
+}
+
 static void test_changes_do_not_wait_for_a_target_whose_fill_has_failed(void **state) {
   (void)state;
   struct scene s;
@@ -359,6 +372,21 @@ static void test_reports_of_a_target_wait_for_room_on_the_link(void **state) {
   stop_scene(&s);
 }
 
+/* All chunks have come, but the view says that the rows are lost. The other members have the version of an empty arc. */
+static void test_an_arc_that_restarts_empty_has_no_version_of_a_fill(void **state) {
+  (void)state;
+  struct scene s;
+  struct pwi_arc arc = arc_of(0, 2, "23");
+  arc.lost = 2;
+  start_scene(&s, 2, "12f");
+  fill(&s, precede(&s, 1));
+  assert_int_equal(chain_of(&s)->version, 5);
+  receive_view(&s, &arc, 1);
+  assert_true(pwi_shard_holds(s.server->shard, RING));
+  assert_int_equal(chain_of(&s)->version, 0);
+  stop_scene(&s);
+}
+
 static void test_a_filled_arc_that_was_divided_is_taken_in_pieces(void **state) {
   (void)state;
   struct scene s;
@@ -480,6 +508,7 @@ int main(void) {
       T(an_order_waits_for_the_view_that_it_begins_with),
       T(a_source_fills_its_target_until_it_is_in_step),
       T(a_fill_ends_with_its_link),
+      T(an_order_ends_with_the_view_that_has_another_target),
       T(changes_do_not_wait_for_a_target_whose_fill_has_failed),
       T(the_result_of_an_order_is_reported_again_when_the_order_is_repeated),
       T(changes_follow_from_the_version_at_which_the_fill_begins),
@@ -490,6 +519,7 @@ int main(void) {
       T(a_fill_that_begins_anew_expects_no_further_change_of_a_version),
       T(a_target_that_cannot_go_on_says_so),
       T(reports_of_a_target_wait_for_room_on_the_link),
+      T(an_arc_that_restarts_empty_has_no_version_of_a_fill),
       T(a_filled_arc_that_was_divided_is_taken_in_pieces),
       T(a_target_takes_only_the_chunks_of_its_fill),
       T(a_head_hands_over_when_all_members_are_equal),

@@ -146,6 +146,12 @@ static void test_changes_of_one_version_are_taken_in_order(void **state) {
   stop_scene(&s);
 }
 
+static void start_scene_with_vector(struct scene *scene, uint64_t node, const char *members) {
+  struct pwi_entry entry = vector_of(1, "job/weights");
+  start_scene(scene, node, members);
+  open_entry(scene, &entry);
+}
+
 static void test_a_member_in_the_middle_passes_updates_on(void **state) {
   (void)state;
   struct scene s;
@@ -161,6 +167,70 @@ static void test_a_member_in_the_middle_passes_updates_on(void **state) {
   say(&s, next, MESSAGE(.kind = PWI_CHAIN_CONFIRM, .version = 1));
   assert_int_equal(heard(&s, previous).kind, PWI_CHAIN_CONFIRM);
   assert_int_equal(heard(&s, previous).version, 1);
+  stop_scene(&s);
+}
+
+/* The previous member sends version 1, a push to the first of 1000 keys. */
+static void update_rows(struct scene *scene, const struct server_peer *peer, enum pwi_effect effect, pawl_status why) {
+  struct pwi_terms request = {
+      .kind = PWI_REQUEST_PUSH, .vector = {1}, .number = 1, .rows = 1, .claim = {0, 1000}, .range = {0, 1}};
+  say_about(scene, peer, MESSAGE(.kind = PWI_CHAIN_UPDATE, .effect = (uint8_t)effect, .version = 1, .status = why),
+            &request, 0, 1);
+  assert_int_equal(chain_of(scene)->processed, 1);
+}
+
+/* The last member may become the head, and then repeats what this member was told. */
+static void test_a_member_in_the_middle_passes_a_refusal_on(void **state) {
+  (void)state;
+  struct scene s;
+  start_scene_with_vector(&s, 2, "123");
+  struct server_peer *next = follow(&s, 3), *previous = precede(&s, 1);
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_OPEN));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
+  update_rows(&s, previous, PWI_EFFECT_REFUSAL, PAWL_NODE_FULL);
+  assert_int_equal(heard(&s, next).effect, PWI_EFFECT_REFUSAL);
+  assert_int_equal(heard(&s, next).status, PAWL_NODE_FULL);
+  stop_scene(&s);
+}
+
+static void test_a_member_in_the_middle_passes_a_result_on(void **state) {
+  (void)state;
+  struct scene s;
+  static const struct pwi_run_result result = {.range = {0, 1000}, .count = 1, .values = {17}};
+  uint8_t bytes[PWI_RUN_RESULT_SIZE];
+  struct pwi_writer writer = pwi_writer_over(bytes, sizeof bytes);
+  pwi_run_result_write(&writer, &result);
+  size_t count, size;
+  start_scene_with_vector(&s, 2, "123");
+  struct server_peer *next = follow(&s, 3), *previous = precede(&s, 1);
+  say(&s, previous, MESSAGE(.kind = PWI_CHAIN_OPEN));
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
+  s.result = &result;
+  update_rows(&s, previous, PWI_EFFECT_ROWS, PAWL_OK);
+  assert_int_equal(heard(&s, next).effect, PWI_EFFECT_ROWS);
+  const void *passed = section_of(last_sent(&s, next->link.id, &count), PWI_SECTION_RESULT, &size);
+  assert_int_equal(size, sizeof bytes);
+  assert_memory_equal(passed, bytes, sizeof bytes);
+  stop_scene(&s);
+}
+
+static void test_a_head_tells_its_follower_why_a_push_was_refused(void **state) {
+  (void)state;
+  struct scene s;
+  struct pwi_request request = {
+      .terms = {.kind = PWI_REQUEST_PUSH, .vector = {9}, .claim = {0, 1}, .range = {0, 1}}, .sender = {7}, .task = 3};
+  struct pwi_served served = {.effect = PWI_EFFECT_REFUSAL,
+                              .outcome = {.code = PWI_CODE_REFUSED, .status = PAWL_NODE_FULL}};
+  struct pwi_log_entry *log_entry;
+  start_scene(&s, 1, "12");
+  struct server_peer *next = follow(&s, 2);
+  say(&s, next, MESSAGE(.kind = PWI_CHAIN_READY));
+  struct pwi_chains *chains = &s.server->chains;
+  struct pwi_chain *chain = pwi_chains_route(chains, &(struct pwi_place){.size = 1000}, pawl_range_of(0, 1));
+  assert_int_equal(pwi_chain_prepare(chains, chain, &request, 4, 0, 0, &log_entry), PAWL_OK);
+  pwi_chain_commit(chains, chain, s.server->shard, &request, &served, NULL, log_entry);
+  assert_int_equal(heard(&s, next).effect, PWI_EFFECT_REFUSAL);
+  assert_int_equal(heard(&s, next).status, PAWL_NODE_FULL);
   stop_scene(&s);
 }
 
@@ -223,12 +293,6 @@ static void update_signed(struct scene *scene, const struct server_peer *peer) {
                               .range = {0, 1000}};
   say_about(scene, peer, MESSAGE(.kind = PWI_CHAIN_UPDATE, .effect = PWI_EFFECT_ROWS, .version = 1), &request, 77, 1);
   assert_int_equal(scene->net.closed_count, 0);
-}
-
-static void start_scene_with_vector(struct scene *scene, uint64_t node, const char *members) {
-  struct pwi_entry entry = vector_of(1, "job/weights");
-  start_scene(scene, node, members);
-  open_entry(scene, &entry);
 }
 
 static void test_a_member_asks_for_keys_that_it_does_not_know(void **state) {
@@ -303,6 +367,9 @@ int main(void) {
       T(messages_to_the_previous_member_wait_for_room_on_the_link),
       T(changes_of_one_version_are_taken_in_order),
       T(a_member_in_the_middle_passes_updates_on),
+      T(a_member_in_the_middle_passes_a_refusal_on),
+      T(a_member_in_the_middle_passes_a_result_on),
+      T(a_head_tells_its_follower_why_a_push_was_refused),
       T(a_member_that_lacks_something_is_stuck_and_asks_again),
       T(a_change_for_which_there_is_no_memory_is_asked_for_again),
       T(a_member_asks_for_keys_that_it_does_not_know),

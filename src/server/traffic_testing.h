@@ -17,8 +17,9 @@ static const struct pwi_message_terms terms = {
 struct scene {
   struct stub_net net;
   struct pwi_server *server;
-  struct member replies; /* records which replies were given */
-  bool lacks_memory;     /* for the bodies of messages */
+  struct member replies;               /* records which replies were given */
+  bool lacks_memory;                   /* for the bodies of messages */
+  const struct pwi_run_result *result; /* of a row function, in what neighbours say; NULL: none */
 };
 
 static inline void note_reply(void *context, void *reply, bool is_lost) {
@@ -145,6 +146,13 @@ static inline void say_about(struct scene *scene, const struct server_peer *peer
     section =
         (struct pwi_section){.type = PWI_SECTION_VALUES, .value_type = PAWL_F32, .count = 1, .length = sizeof row};
     assert_int_equal(pwi_message_copy(&builder, &section, &row), PAWL_OK);
+  }
+  uint8_t result[PWI_RUN_RESULT_SIZE];
+  if (scene->result) {
+    struct pwi_writer writer = pwi_writer_over(result, sizeof result);
+    pwi_run_result_write(&writer, scene->result);
+    section = (struct pwi_section){.type = PWI_SECTION_RESULT, .count = 1, .length = sizeof result};
+    assert_int_equal(pwi_message_copy(&builder, &section, result), PAWL_OK);
   }
   assert_int_equal(pwi_message_finish(&builder), PAWL_OK);
   deliver(scene, peer, &builder);

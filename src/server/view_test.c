@@ -55,6 +55,26 @@ static void test_a_sum_outlives_a_view_that_leaves_its_arc_alone(void **state) {
   stop_scene(&s);
 }
 
+/* A server that was without its manager for long is sent a whole membership. */
+static void test_a_sum_is_complete_without_a_member_that_a_whole_membership_lacks(void **state) {
+  (void)state;
+  struct scene s;
+  struct pwi_membership membership = {0};
+  struct pwi_writer writer = {0};
+  start_scene(&s, 1, "1");
+  struct server_peer *client = wait_for_group(&s);
+  pwi_membership_encode(s.server->membership, &writer);
+  assert_int_equal(pwi_membership_decode(writer.data, writer.size, &membership), PAWL_OK);
+  assert_int_equal(pwi_membership_retire(&membership, (struct pwi_sender){2}), PAWL_OK);
+  pwi_writer_reset(&writer);
+  pwi_membership_encode(&membership, &writer);
+  receive_news(&s, PWI_SECTION_MEMBERSHIP, writer.data, writer.size);
+  assert_int_equal(answered(&s, client), PWI_CODE_OK);
+  pwi_membership_fini(&membership);
+  pwi_writer_fini(&writer);
+  stop_scene(&s);
+}
+
 /* It would close vectors that exist. */
 static void test_an_older_catalogue_is_ignored(void **state) {
   (void)state;
@@ -99,6 +119,7 @@ int main(void) {
       cmocka_unit_test(test_an_arc_of_the_first_view_is_served_empty),
       cmocka_unit_test(test_a_sum_ends_when_its_arc_is_divided),
       cmocka_unit_test(test_a_sum_outlives_a_view_that_leaves_its_arc_alone),
+      cmocka_unit_test(test_a_sum_is_complete_without_a_member_that_a_whole_membership_lacks),
       cmocka_unit_test(test_an_older_catalogue_is_ignored),
       cmocka_unit_test(test_a_change_to_an_unknown_vector_is_asked_for_again_once_the_catalogue_comes),
   };

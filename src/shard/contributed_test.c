@@ -156,6 +156,30 @@ static void test_a_head_that_takes_over_does_not_wait_for_a_part_that_was_refuse
   stop(&f);
 }
 
+/* The other members have the refusal from its head. */
+static void test_a_follower_does_not_wait_for_a_part_that_was_refused(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push refused;
+  struct pwi_outcome outcome;
+  start_group(&f);
+  struct pwi_shard *follower = empty_shard(&f);
+  assert_int_equal(pwi_shard_hold(follower, WHOLE_RING), PAWL_OK);
+  make_push(&refused, 1, 1, 1, 1);
+  refused.request.refusal = PAWL_MISMATCH;
+  refused.request.terms.rows = 0;
+  assert_int_equal(give(&f, &refused).outcome.code, PWI_CODE_REFUSED);
+  struct pwi_change change = {.effect = PWI_EFFECT_REFUSAL, .request = refused.request, .status = PAWL_MISMATCH};
+  pwi_shard_follow(follower, &change, WHOLE_RING, &outcome);
+  assert_int_equal(outcome.code, PWI_CODE_OK);
+  pwi_shard_destroy(f.shard);
+  f.shard = follower;
+  push(&f, 2, 1, 1, 2);
+  push(&f, 3, 1, 1, 4);
+  assert_stored(&f, 6);
+  stop(&f);
+}
+
 /* The change goes down the chain with the resulting rows. */
 static void settle_with(struct fixture *f, struct pwi_shard *follower) {
   struct pwi_request request;
@@ -270,6 +294,7 @@ int main(void) {
       cmocka_unit_test(test_a_client_that_returns_is_not_waited_for),
       cmocka_unit_test(test_a_newcomer_is_waited_for),
       cmocka_unit_test(test_a_head_that_takes_over_does_not_wait_for_a_part_that_was_refused),
+      cmocka_unit_test(test_a_follower_does_not_wait_for_a_part_that_was_refused),
       cmocka_unit_test(test_followers_know_who_has_contributed),
       cmocka_unit_test(test_the_ticks_of_another_group_do_not_count),
       cmocka_unit_test(test_ticks_of_clients_that_are_gone_are_discarded),

@@ -67,6 +67,27 @@ static void test_only_the_part_that_was_due_is_refused(void **state) {
   stop(&f);
 }
 
+/* Another push was refused where this one was applied. */
+static void test_the_keys_of_another_refusal_are_not_among_the_refused_ones(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, SIZE);
+  struct pwi_request half = push_of(&f, pawl_range_of(0, 20), 0, 5);
+  assert_served(f.shard, &half, NULL, PWI_CODE_OK, PAWL_OK);
+  struct pwi_request other = push_of(&f, pawl_range_of(0, 20), 5, 6);
+  other.value_parts = 0;
+  assert_served(f.shard, &other, NULL, PWI_CODE_REFUSED, PAWL_MISMATCH);
+  struct pwi_request whole = push_of(&f, pawl_range_of(0, SIZE), 0, 5);
+  whole.value_parts = 0;
+  for (int i = 0; i < 2; i++) {
+    struct pwi_served served = serve(f.shard, &whole, NULL);
+    assert_int_equal(served.outcome.code, PWI_CODE_REFUSED);
+    assert_int_equal(served.outcome.found, 20);
+    assert_int_equal(served.outcome.next, SIZE);
+  }
+  stop(&f);
+}
+
 static void test_a_sender_that_settles_nothing_is_limited_to_some_refusals(void **state) {
   (void)state;
   struct fixture f;
@@ -146,6 +167,7 @@ static void test_the_pieces_of_a_clock_are_bounded(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_only_the_part_that_was_due_is_refused),
+      cmocka_unit_test(test_the_keys_of_another_refusal_are_not_among_the_refused_ones),
       cmocka_unit_test(test_a_sender_that_settles_nothing_is_limited_to_some_refusals),
       cmocka_unit_test(test_the_waiters_of_one_link_are_bounded),
       cmocka_unit_test(test_the_pieces_of_a_clock_are_bounded),

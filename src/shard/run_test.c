@@ -343,6 +343,22 @@ static void test_settled_results_are_forgotten(void **state) {
   stop(&f);
 }
 
+/* The client has not heard of the second one. */
+static void test_a_result_after_the_settled_ones_is_kept(void **state) {
+  struct fixture f;
+  (void)state;
+  start(&f);
+  set_rows(f.shard, 1, some, 3, 5);
+  result_of(run(f.shard, run_of(1, "twice", 0, 1, 2)), 2);
+  struct pwi_request second = run_of(1, "twice", 0, 2, 3);
+  double before = result_of(run(f.shard, second), 3).values[0];
+  struct pwi_request third = run_of(1, "twice", 0, 3, 4);
+  third.terms.settled = 2;
+  result_of(run(f.shard, third), 4);
+  assert_true(result_of(run(f.shard, second), 3).values[0] == before);
+  stop(&f);
+}
+
 static void test_without_memory_nothing_has_changed(void **state) {
   uint64_t live = pwi_memory_counts().live;
   (void)state;
@@ -379,6 +395,7 @@ int main(void) {
       cmocka_unit_test(test_checkpoints_have_no_results),
       cmocka_unit_test(test_results_are_collected),
       cmocka_unit_test(test_settled_results_are_forgotten),
+      cmocka_unit_test(test_a_result_after_the_settled_ones_is_kept),
       cmocka_unit_test(test_without_memory_nothing_has_changed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,12 +35,15 @@ FINISHED(shared, share, has_shared)
 
 static bool is_false(void *flag) { return !*(bool *)flag; }
 
-static void begin_member(struct member *member, const char *name, uint32_t size) {
-  struct pwi_writer writer = {0};
+static void begin_client(struct member *member, const char *name) {
   memset(member, 0, sizeof *member);
   strcpy(member->client.name, name);
   cluster_client_add(&cluster, &member->client);
   cluster_wait_joined(&member->client);
+}
+
+static void enter_group(struct member *member, uint32_t size) {
+  struct pwi_writer writer = {0};
   pwi_write_text(&writer, GROUP);
   pwi_write_u32(&writer, size);
   assert_int_equal(cluster_ask(&member->client, PWI_ASK_GROUP, &writer), PAWL_OK);
@@ -48,6 +51,11 @@ static void begin_member(struct member *member, const char *name, uint32_t size)
   member->group = cluster_open_vector(&member->client, GROUP, 0);
   member->enter = (struct pwi_task){.finished = entered};
   assert_int_equal(pwi_client_enter(member->client.client, &member->enter, member->group), PAWL_OK);
+}
+
+static void begin_member(struct member *member, const char *name, uint32_t size) {
+  begin_client(member, name);
+  enter_group(member, size);
 }
 
 static void begin(uint64_t seed) {
@@ -166,6 +174,25 @@ static void test_a_server_without_the_newest_membership_lets_nobody_pass(void **
   }
 }
 
+/* The server knows the client, but not as a member of the group. There may be more members that it does not know, and
+ * whose ticks are higher than the one at which the client would enter. */
+static void test_a_member_enters_once_the_server_knows_all_members(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 5; seed++) {
+    begin(seed);
+    begin_client(&late, "late");
+    cluster_run_for(&cluster, 100 * MS);
+    part(true);
+    cluster_run_for(&cluster, 500 * MS);
+    enter_group(&late, 0);
+    cluster_run_for(&cluster, 500 * MS);
+    assert_false(late.has_entered);
+    part(false);
+    cluster_run_while(&cluster, is_false, &late.has_entered, 60 * PWI_SIM_SECOND);
+    pwi_cluster_close(&cluster);
+  }
+}
+
 static bool has_one_arc(void *member) {
   return pwi_client_view(((struct member *)member)->client.client)->arc_count < 2;
 }
@@ -229,6 +256,7 @@ static void test_a_client_that_joins_again_is_not_taken_for_a_retired_one(void *
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_server_without_the_newest_membership_lets_nobody_pass),
+      cmocka_unit_test(test_a_member_enters_once_the_server_knows_all_members),
       cmocka_unit_test(test_an_aggregate_waits_for_a_member_that_the_server_does_not_know),
       cmocka_unit_test(test_a_push_to_a_vector_that_the_server_does_not_know_waits),
       cmocka_unit_test(test_an_aggregate_waits_for_a_member_that_lacks_the_view),

@@ -1,5 +1,5 @@
-/* A manager that is lost after a head has handed over, and before the view that names the next head: the head
- * would wait for that view for ever, so the next manager tells it to go on. */
+/* A head that has handed over, before it has the view that names the next head. It answers nothing. If the manager is
+ * lost meanwhile, the head would wait for that view for ever, so the next manager tells it to go on. */
 #include "base/cursor.h"
 #include "base/testing.h"
 #include "cluster.h"
@@ -96,9 +96,68 @@ static void test_a_head_goes_on_if_the_manager_is_lost_before_the_view(void **st
   }
 }
 
+static bool pull_is_over;
+
+static void pulled(struct pwi_task *task) {
+  assert_int_equal(task->status, PAWL_OK);
+  pull_is_over = true;
+}
+
+static struct pwi_sim_node first_head(void) {
+  uint64_t id = pwi_client_view(client.client)->arcs[0].chain[0].node.id;
+  size_t i = 0;
+  while (cluster.servers[i].server->node != id) i++;
+  return cluster.servers[i].node;
+}
+
+/* The head and a reader do not hear of the view, and another client pushes to the next head. */
+static void read_at(struct pwi_sim_node head, struct pwi_cluster_client *writer, struct pwi_flow *writers) {
+  struct pwi_place place = pwi_entry_place(pwi_flow_entry(flow));
+  struct pwi_where where = {.range = pwi_place_keys(&place, pwi_view_arc_range(pwi_client_view(client.client), 0))};
+  struct pwi_task task = {.finished = pulled};
+  pwi_sim_cut(cluster.sim, cluster.manager_node, head);
+  pwi_sim_cut(cluster.sim, cluster.manager_node, client.node);
+  assert_int_equal(cluster_call(writer, writers, PWI_REQUEST_PUSH, &where, ones, NULL, NULL), PAWL_OK);
+  pull_is_over = false;
+  assert_int_equal(pwi_client_start(client.client, &task, flow, PWI_REQUEST_PULL, &where, NULL, seen), PAWL_OK);
+  cluster_run_for(&cluster, 50 * MS);
+  assert_false(pull_is_over);
+  pwi_sim_mend(cluster.sim, cluster.manager_node, head);
+  pwi_sim_mend(cluster.sim, cluster.manager_node, client.node);
+  cluster_run_for(&cluster, 5 * PWI_SIM_SECOND);
+  assert_true(pull_is_over);
+  assert_int_equal(seen[0], 1);
+}
+
+static void test_a_head_that_has_handed_over_answers_no_pull(void **state) {
+  (void)state;
+  static const struct pawl_vector_options options = {.type = PAWL_I64, .width = 1, .size = 100};
+  for (size_t i = 0; i < 100; i++) ones[i] = 1;
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    struct pwi_cluster_config config = {.seed = seed, .processes = 2, .shards = 1, .replicas = 1, .points = 1};
+    struct pwi_cluster_client writer = {.name = "writer", .job = "job"};
+    client = (struct pwi_cluster_client){.name = "client", .job = "job"};
+    cluster_open(&cluster, &config);
+    cluster_client_add(&cluster, &client);
+    cluster_client_add(&cluster, &writer);
+    cluster_wait_joined(&client);
+    cluster_wait_joined(&writer);
+    flow = cluster_vector(&client, "job/v", &options);
+    cluster_run_for(&cluster, 2 * PWI_SIM_SECOND); /* until chains are made */
+    struct pwi_flow *writers = cluster_open_vector(&writer, "job/v", 0);
+    assert_int_equal(cluster_call(&client, flow, PWI_REQUEST_PULL, &all, NULL, seen, NULL), PAWL_OK);
+    struct pwi_sim_node head = first_head();
+    order_handover();
+    cluster_run_while(&cluster, has_nobody_handed_over, NULL, 30 * PWI_SIM_SECOND);
+    read_at(head, &writer, writers);
+    pwi_cluster_close(&cluster);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_head_goes_on_if_the_manager_is_lost_before_the_view),
+      cmocka_unit_test(test_a_head_that_has_handed_over_answers_no_pull),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
