@@ -203,6 +203,20 @@ static void test_parts_for_an_earlier_incarnation_end(void **state) {
 }
 
 /* All are under way when the vector is restored, and none is answered before the link is lost. */
+static void test_news_of_the_present_incarnation_change_nothing(void **state) {
+  START;
+  struct call first, second;
+  bring_up(&scene, 1);
+  pwi_flow_restored(scene.client, scene.flow, 2);
+  push(&scene, &first, 0, 10);
+  pwi_flow_restored(scene.client, scene.flow, 2);
+  pwi_flow_restored(scene.client, scene.flow, 1);
+  push(&scene, &second, 0, 10);
+  assert_int_equal(scene.flow->entry.incarnation, 2);
+  assert_int_equal(scene.flow->last->prior, scene.flow->first->number);
+  stop_scene(&scene);
+}
+
 static void test_many_parts_for_an_earlier_incarnation_end_with_their_link(void **state) {
   START;
   struct call calls[8];
@@ -587,6 +601,7 @@ int main(void) {
       T(all_parts_of_a_deleted_vector_end),
       T(a_part_that_is_settled_on_a_dead_flow_ends),
       T(parts_for_an_earlier_incarnation_end),
+      T(news_of_the_present_incarnation_change_nothing),
       T(many_parts_for_an_earlier_incarnation_end_with_their_link),
       T(a_broken_history_ends_the_part),
       T(a_task_is_over_only_when_the_net_has_let_go),

@@ -133,6 +133,26 @@ static void test_a_part_is_collected_about_the_id_under_which_it_was_sent(void *
   stop_scene(&scene);
 }
 
+/* The vector is loaded while the client has no link to the server that it asks about the push. */
+static void test_a_part_that_is_collected_when_its_vector_is_loaded_ends_the_renewal(void **state) {
+  START;
+  struct call call;
+  bring_up(&scene, 1);
+  push(&scene, &call, 0, 10);
+  struct client_part *part = scene.flow->first;
+  answer(&scene, part, PWI_CODE_RETIRED);
+  renew(&scene, 8);
+  take_down(&scene, 1, PAWL_LINK_CLOSED);
+  pwi_flow_restored(scene.client, scene.flow, 1);
+  assert_int_equal(call.finished, 0);
+  assert_int_equal(scene.client->renewal, RENEWAL_COLLECTING);
+  bring_up(&scene, 1);
+  answer_with(&scene, part, (struct pwi_outcome){.code = PWI_CODE_RESTORED, .found = 1});
+  assert_over(&call, PAWL_RESTORED);
+  assert_int_equal(scene.client->renewal, RENEWAL_NONE);
+  stop_scene(&scene);
+}
+
 /* --- another id ----------------------------------------------------------------------------------------- */
 
 static void test_a_new_id_is_proved_on_links_that_there_are(void **state) {
@@ -227,6 +247,7 @@ int main(void) {
       cmocka_unit_test(test_rows_after_a_push_under_a_former_id_are_read_under_the_new_one),
       cmocka_unit_test(test_a_change_under_a_new_id_waits_for_the_pushes_that_it_reads),
       cmocka_unit_test(test_a_part_is_collected_about_the_id_under_which_it_was_sent),
+      cmocka_unit_test(test_a_part_that_is_collected_when_its_vector_is_loaded_ends_the_renewal),
       cmocka_unit_test(test_a_new_id_is_proved_on_links_that_there_are),
       cmocka_unit_test(test_a_client_that_may_write_again_begins_a_new_clock),
       cmocka_unit_test(test_a_client_that_joins_again_asks_nothing),

@@ -636,6 +636,9 @@ static void test_a_restored_vector_is_of_the_next_incarnation(void **state) {
   assert_int_equal(catalogue.entries[0].incarnation, 1);
   assert_int_equal(catalogue.number, 2);
   assert_int_equal(pwi_catalogue_restore(&catalogue, (struct pwi_vector_id){2}), PAWL_NOT_FOUND);
+  catalogue.entries[0].incarnation = UINT32_MAX; /* 0 would be an earlier one */
+  assert_int_equal(pwi_catalogue_restore(&catalogue, (struct pwi_vector_id){1}), PAWL_TOO_LARGE);
+  assert_int_equal(catalogue.entries[0].incarnation, UINT32_MAX);
   pwi_catalogue_fini(&catalogue);
   pwi_writer_fini(&writer);
 }

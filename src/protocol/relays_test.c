@@ -217,6 +217,19 @@ static void test_a_relay_that_has_gone_is_in_no_tree(void **state) {
   pwi_membership_fini(&membership);
 }
 
+/* Nobody could connect to it. */
+static void test_a_relay_without_an_address_is_in_no_tree(void **state) {
+  (void)state;
+  struct pwi_membership membership = make("rack");
+  struct pwi_relays relays = {0};
+  assert_int_equal(pwi_membership_set_address(&membership, (struct pwi_sender){1}, ""), PAWL_OK);
+  pwi_relays_refresh(&relays, &membership, &no_votes, NULL);
+  assert_int_equal(relays.count, RELAYS - 1);
+  assert_int_equal(relays.items[0].id, 2);
+  pwi_relays_fini(&relays);
+  pwi_membership_fini(&membership);
+}
+
 static void test_without_memory_there_are_no_relays(void **state) {
   (void)state;
   struct pwi_membership membership = make("near-2");
@@ -241,6 +254,7 @@ int main(void) {
       cmocka_unit_test(test_only_relays_that_choose_vote_by_groups),
       cmocka_unit_test(test_a_vote_may_come_before_its_group),
       cmocka_unit_test(test_a_relay_that_has_gone_is_in_no_tree),
+      cmocka_unit_test(test_a_relay_without_an_address_is_in_no_tree),
       cmocka_unit_test(test_without_memory_there_are_no_relays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -400,6 +400,31 @@ static void test_a_dead_head_is_followed_by_a_member_of_its_chain(void **state) 
   pwi_plan_fini(&plan);
 }
 
+/* It keeps the arc of which nobody else has the rows, and other arcs get other replicas. */
+static void test_a_server_that_is_waited_for_is_replica_of_nothing(void **state) {
+  (void)state;
+  testing_cluster_init(&cluster, 8, 1);
+  const struct pwi_plan_options options = {.replicas = 1};
+  struct pwi_plan plan = make_plan(NULL, &options);
+  size_t replicas = 0, alone = 0;
+  while (plan.arcs[alone].chain[0].node.id != 4) alone++;
+  plan.arcs[alone].count = 1;
+  uint64_t begin = plan.arcs[alone].begin;
+  for (size_t i = 0; i < plan.arc_count; i++) replicas += pwi_arc_find(&plan.arcs[i], (struct pwi_node){4}) == 1;
+  assert_true(replicas > 0);
+  struct pwi_view *view = view_of(&plan);
+  pwi_plan_fini(&plan);
+  cluster.nodes[3].state = PWI_NODE_DOWN;
+  plan = make_plan(view, &options);
+  assert_int_equal(plan.arcs[testing_arc_of(&plan, begin)].chain[0].node.id, 4);
+  for (size_t i = 0; i < plan.arc_count; i++) {
+    size_t place = pwi_arc_find(&plan.arcs[i], (struct pwi_node){4});
+    assert_true(place == 0 || place == PWI_CHAIN_MAX);
+  }
+  pwi_view_release(view);
+  pwi_plan_fini(&plan);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_newcomer_is_given_its_share_of_heads_and_of_replicas),
@@ -415,6 +440,7 @@ int main(void) {
       cmocka_unit_test(test_too_few_processes_are_reported),
       cmocka_unit_test(test_without_labels_processes_are_enough),
       cmocka_unit_test(test_a_dead_head_is_followed_by_a_member_of_its_chain),
+      cmocka_unit_test(test_a_server_that_is_waited_for_is_replica_of_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

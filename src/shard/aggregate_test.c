@@ -583,6 +583,34 @@ static void test_half_of_a_part_of_the_dead_takes_effect_and_no_more(void **stat
   stop(&f);
 }
 
+/* Two members name lists of one length by their signatures. */
+static void test_rows_of_another_list_are_not_added(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push first, second;
+  int64_t out[VALUES];
+  start(&f, 2);
+  for (uint64_t sender = 1; sender <= 2; sender++) { /* both lists are known then */
+    make_push(&first, sender, 1, 1, 0);
+    name_keys(&first, PWI_KEYS_LIST, sender == 1 ? some_keys : other_keys);
+    give(&f, &first);
+  }
+  make_push(&first, 1, 2, 2, 1);
+  name_keys(&first, PWI_KEYS_SIGNED, some_keys);
+  make_push(&second, 2, 2, 2, 1);
+  name_keys(&second, PWI_KEYS_SIGNED, other_keys);
+  give(&f, &first);
+  give(&f, &second);
+  struct pwi_request pull = request_of(PWI_REQUEST_PULL, VECTOR, SIZE);
+  assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
+  for (int i = 0; i < WIDTH; i++) {
+    assert_int_equal(out[3 * WIDTH + i], 2 * (WIDTH + i)); /* the second row of both */
+    assert_int_equal(out[17 * WIDTH + i], 3 * WIDTH + i);  /* the fourth row of the first */
+    assert_int_equal(out[18 * WIDTH + i], 3 * WIDTH + i);  /* and of the second */
+  }
+  stop(&f);
+}
+
 static void test_a_refusal_is_repeated_though_others_wait(void **state) {
   (void)state;
   struct fixture f;
@@ -629,6 +657,7 @@ int main(void) {
       cmocka_unit_test(test_keys_on_which_a_part_was_applied_are_not_waited_for),
       cmocka_unit_test(test_an_early_part_that_was_applied_in_part_is_not_added),
       cmocka_unit_test(test_half_of_a_part_of_the_dead_takes_effect_and_no_more),
+      cmocka_unit_test(test_rows_of_another_list_are_not_added),
       cmocka_unit_test(test_a_refusal_is_repeated_though_others_wait),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

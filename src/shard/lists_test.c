@@ -118,6 +118,80 @@ static void test_the_list_not_used_for_longest_goes_first(void **state) {
   stop(&f);
 }
 
+static struct pwi_request kept(uint64_t vector, const uint64_t *keys, size_t count) {
+  struct pwi_request pull = request_of(PWI_REQUEST_PULL, vector, SIZE);
+  by_list(&pull, keys, count);
+  pull.terms.keep = true;
+  return pull;
+}
+
+static void assert_known(struct pwi_shard *shard, struct pwi_request pull, bool is_known) {
+  int64_t out[SIZE];
+  pull.terms.keys = PWI_KEYS_SIGNED;
+  pull.terms.keep = false;
+  pull.keys = NULL;
+  assert_served(shard, &pull, out, is_known ? PWI_CODE_OK : PWI_CODE_WANTED, PAWL_OK);
+}
+
+static void test_a_list_that_is_named_by_its_signature_stays(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, UINT64_MAX, 4000);
+  uint64_t keys[20][SIZE / 2];
+  int64_t out[SIZE];
+  struct pwi_request pulls[20];
+  for (size_t i = 0; i < 20; i++) {
+    for (size_t k = 0; k < SIZE / 2; k++) keys[i][k] = k < i ? k : k + 1;
+    pulls[i] = kept(1, keys[i], SIZE / 2);
+    assert_served(f.shard, &pulls[i], out, PWI_CODE_OK, PAWL_OK);
+    assert_known(f.shard, pulls[0], true);
+  }
+  assert_known(f.shard, pulls[1], false);
+  stop(&f);
+}
+
+static void test_a_list_for_which_there_is_no_memory_is_not_kept(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, 100, 0);
+  uint64_t keys[SIZE / 2];
+  int64_t out[SIZE];
+  for (size_t k = 0; k < SIZE / 2; k++) keys[k] = k;
+  struct pwi_request pull = kept(1, keys, SIZE / 2);
+  assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
+  assert_known(f.shard, pull, false);
+  stop(&f);
+}
+
+/* A log entry pins the list of its push until all members have it. */
+static void test_a_list_that_was_pinned_stays(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, UINT64_MAX, 0);
+  uint64_t keys[] = {3, 7};
+  int64_t out[2];
+  struct pwi_request pull = kept(1, keys, 2);
+  assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
+  struct pwi_list *list = pwi_shard_pin_list(f.shard, pull.terms.vector, pull.signature);
+  assert_non_null(list);
+  pwi_list_unpin(list);
+  assert_known(f.shard, pull, true);
+  stop(&f);
+}
+
+static void test_a_vector_that_is_closed_takes_no_other_lists_with_it(void **state) {
+  (void)state;
+  struct fixture f;
+  start(&f, UINT64_MAX, 0);
+  uint64_t keys[] = {3, 7};
+  int64_t out[2];
+  struct pwi_request pull = kept(2, keys, 2);
+  assert_served(f.shard, &pull, out, PWI_CODE_OK, PAWL_OK);
+  pwi_shard_close(f.shard, (struct pwi_vector_id){1});
+  assert_known(f.shard, pull, true);
+  stop(&f);
+}
+
 static void test_a_list_of_another_vector_is_not_the_same(void **state) {
   (void)state;
   struct fixture f;
@@ -145,6 +219,10 @@ int main(void) {
       cmocka_unit_test(test_a_kept_list_follows_rows_that_move_in_the_table),
       cmocka_unit_test(test_a_list_kept_by_a_pull_makes_its_keys_when_it_is_pushed),
       cmocka_unit_test(test_the_list_not_used_for_longest_goes_first),
+      cmocka_unit_test(test_a_list_that_is_named_by_its_signature_stays),
+      cmocka_unit_test(test_a_list_for_which_there_is_no_memory_is_not_kept),
+      cmocka_unit_test(test_a_list_that_was_pinned_stays),
+      cmocka_unit_test(test_a_vector_that_is_closed_takes_no_other_lists_with_it),
       cmocka_unit_test(test_a_list_of_another_vector_is_not_the_same),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,6 +113,18 @@ static void test_rows_are_as_wide_as_the_function_says(void **state) {
   for (size_t i = 0; i < KEYS; i++) assert_true(fabs(rows[i] + (double)i / 2) < 1e-12);
 }
 
+/* The version of the node that created the vector keeps a value of state more. */
+static void test_a_function_of_another_shape_is_not_applied(void **state) {
+  static double values[KEYS];
+  struct push push;
+  struct pwi_entry entry = ruled(1, "sgd rate=1", false);
+  (void)state;
+  entry.is.state_width++;
+  open_vector(shard, entry);
+  make_push(&push, 1, 1, values, KEYS);
+  assert_served(shard, &push.request, NULL, PWI_CODE_REFUSED, PAWL_UNSUPPORTED);
+}
+
 static void test_a_function_that_is_not_here_refuses_pushes_and_nothing_else(void **state) {
   static double values[2 * KEYS], rows[KEYS];
   struct push push;
@@ -345,6 +357,7 @@ int main(void) {
       TEST(test_rows_of_any_layout_take_the_same_step),
       TEST(test_one_bad_row_refuses_all_of_them),
       TEST(test_rows_are_as_wide_as_the_function_says),
+      TEST(test_a_function_of_another_shape_is_not_applied),
       TEST(test_a_function_that_is_not_here_refuses_pushes_and_nothing_else),
       TEST(test_the_state_comes_back_with_its_row),
       TEST(test_functions_of_users_run_aside),

@@ -606,6 +606,41 @@ static void test_out_of_memory_leaves_a_shard_as_it_was(void **state) {
   assert_true(hollow > 0);
 }
 
+/* The head has the row. The follower lacks it until there is memory, and complains to the manager meanwhile. */
+static void test_a_follower_without_memory_for_a_vector_asks_for_its_changes_again(void **state) {
+  (void)state;
+  struct pwi_shard_config config = {.memory_max = UINT64_MAX};
+  struct pwi_entry entry = entry_of(1, PAWL_I64, 1, SIZE, true);
+  struct pwi_membership membership = membership_of(1);
+  int64_t ones[SIZE];
+  struct iovec values = {ones, sizeof ones};
+  struct pwi_report report = {0};
+  for (size_t i = 0; i < SIZE; i++) ones[i] = 1;
+  for (uint64_t n = 0; report.hollow_count == 0; n++) {
+    struct pwi_shard *shard = shard_of(&config);
+    struct pwi_outcome outcome;
+    assert_int_equal(pwi_shard_hold(shard, WHOLE_RING), PAWL_OK);
+    pwi_shard_set_membership(shard, &membership);
+    pwi_memory_fail_after(n);
+    pawl_status status = pwi_shard_open(shard, &entry);
+    assert_true(pwi_memory_fail_cancel());
+    pwi_shard_report(shard, &report);
+    if (report.hollow_count > 0) {
+      struct pwi_change change = {.effect = PWI_EFFECT_ROWS, .request = push_of(1, 0, 1, &values)};
+      assert_int_equal(status, PAWL_OK);
+      pwi_shard_follow(shard, &change, WHOLE_RING, &outcome);
+      assert_int_equal(outcome.code, PWI_CODE_FAILED);
+      assert_int_equal(outcome.status, PAWL_NO_MEMORY);
+      pwi_shard_retry(shard);
+      pwi_shard_follow(shard, &change, WHOLE_RING, &outcome);
+      assert_int_equal(outcome.code, PWI_CODE_OK);
+      assert_int_equal(pull_one(shard, 1, 7), 1);
+    }
+    pwi_shard_destroy(shard);
+  }
+  pwi_membership_fini(&membership);
+}
+
 static void test_vectors_are_found_by_rising_id(void **state) {
   (void)state;
   struct pwi_shard *shard = shard_of(&(struct pwi_shard_config){.memory_max = UINT64_MAX});
@@ -666,6 +701,7 @@ int main(void) {
       cmocka_unit_test(test_in_the_steady_state_nothing_is_allocated),
       cmocka_unit_test(test_out_of_memory_leaves_a_push_whole_or_undone),
       cmocka_unit_test(test_out_of_memory_leaves_a_shard_as_it_was),
+      cmocka_unit_test(test_a_follower_without_memory_for_a_vector_asks_for_its_changes_again),
       cmocka_unit_test(test_vectors_are_found_by_rising_id),
       cmocka_unit_test(test_the_vector_of_the_last_request_may_be_deleted),
   };

@@ -652,6 +652,56 @@ static void test_a_snapshot_with_changed_bytes_does_no_harm(void **state) {
   close_story(&story);
 }
 
+static pawl_status apply_snapshot_of(const struct pwi_ledger *ledger) {
+  struct pwi_ledger read = {0};
+  struct pwi_writer snapshot = {0};
+  pwi_record_snapshot(&snapshot, ledger);
+  pawl_status status = pwi_ledger_apply(&read, snapshot.data, snapshot.size);
+  if (!status) pwi_ledger_fini(&read);
+  pwi_writer_fini(&snapshot);
+  return status;
+}
+
+/* Ids that were given out, but not according to their highest; lists that are out of order; a group without a name. */
+static void test_a_snapshot_that_contradicts_itself_is_refused(void **state) {
+  struct story story;
+  struct pawl_range touching[] = {{1, 2}, {2, 3}};
+  struct pwi_ledger_space spaces[] = {{.space = "b", .memory = 1}, {.space = "a", .memory = 1}};
+  struct pwi_ledger_answer answers[] = {{.number = 7}, {.number = 7}};
+  (void)state;
+  tell_all(&story);
+  struct pwi_ledger ledger = story.ledger;
+  assert_int_equal(apply_snapshot_of(&ledger), PAWL_OK);
+  ledger.last_sender = ledger.senders[ledger.sender_count - 1].id - 1;
+  assert_int_equal(apply_snapshot_of(&ledger), PAWL_CORRUPT);
+  ledger = story.ledger;
+  ledger.last_process = 0;
+  assert_int_equal(apply_snapshot_of(&ledger), PAWL_CORRUPT);
+  ledger = story.ledger;
+  ledger.settled = (struct pwi_rangeset){.ranges = touching, .count = 2};
+  assert_int_equal(apply_snapshot_of(&ledger), PAWL_CORRUPT);
+  ledger = story.ledger;
+  ledger.spaces = spaces;
+  ledger.space_count = 2;
+  assert_int_equal(apply_snapshot_of(&ledger), PAWL_CORRUPT);
+  ledger = story.ledger;
+  ledger.catalogue = (struct pwi_catalogue){0};
+  assert_true(ledger.membership.group_count > 0);
+  assert_int_equal(apply_snapshot_of(&ledger), PAWL_CORRUPT);
+  ledger = story.ledger;
+  struct pwi_ledger_sender was = ledger.senders[0];
+  ledger.senders[0].answers = answers;
+  ledger.senders[0].answer_count = 2;
+  ledger.senders[0].heard = 6;
+  assert_int_equal(apply_snapshot_of(&ledger), PAWL_CORRUPT);
+  ledger.senders[0].answer_count = 1;
+  assert_int_equal(apply_snapshot_of(&ledger), PAWL_OK);
+  ledger.senders[0].heard = 7;
+  assert_int_equal(apply_snapshot_of(&ledger), PAWL_CORRUPT);
+  ledger.senders[0] = was;
+  close_story(&story);
+}
+
 static void test_a_snapshot_needs_its_memory_or_does_nothing(void **state) {
   struct story story;
   struct pwi_writer snapshot = {0};
@@ -697,6 +747,7 @@ int main(void) {
       cmocka_unit_test(test_a_snapshot_is_the_ledger_at_every_moment_of_its_life),
       cmocka_unit_test(test_a_snapshot_is_only_ever_the_first_record),
       cmocka_unit_test(test_a_snapshot_with_changed_bytes_does_no_harm),
+      cmocka_unit_test(test_a_snapshot_that_contradicts_itself_is_refused),
       cmocka_unit_test(test_a_snapshot_needs_its_memory_or_does_nothing),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
