@@ -13,6 +13,7 @@
  *   keeper.c           the manager's journal
  *   leaders.c          several managers that take turns
  *   watch.c            invariants that hold all the time
+ *   rest.c             the state of all servers at the end
  *   server_function.c  the server function of campaigns
  *   relays.c           relays of the pushes of groups
  *   workloads/         clients that exercise other requests, and check the results by themselves
@@ -331,6 +332,24 @@ struct campaign_watch {
   size_t bytes_room;
 };
 
+/* --- rest ----------------------------------------------------------------------------------------------- */
+
+#define RESTED_MAX (4 * ARCS_MAX)
+
+/* An arc that a server which is running has. */
+struct rested {
+  uint64_t node;
+  struct pwi_server_arc arc;
+  uint64_t digest; /* 0: not computed, or the server is being filled */
+};
+
+struct rest {
+  struct rested *rested; /* room for RESTED_MAX; NULL: nobody was asked yet */
+  int64_t ask_at;        /* when servers are asked again */
+  bool was_late;
+  char text[160]; /* what the servers lacked last */
+};
+
 /* --- the campaign --------------------------------------------------------------------------------------- */
 
 struct campaign {
@@ -343,6 +362,7 @@ struct campaign {
   struct campaign_watch watch;
   struct havoc havoc;
   struct outages outages;
+  struct rest rest;
   struct budget budget;
   struct pwi_history *history; /* of all calls of workers, of the crew, of paced workers and of the workload `names` */
   struct book book;
@@ -482,6 +502,14 @@ bool pwi_watch_all_have_it(const struct campaign *campaign); /* all nodes that a
 void pwi_watch_heard(struct campaign *campaign, uint32_t session, const struct pwi_message *message);
 /* The same for a relay, which passes the rows on to any session, and may keep them. */
 void pwi_watch_relay_heard(struct campaign *campaign, const struct pwi_message *message);
+
+/* rest.c: true if these arcs of servers are what the view says; otherwise writes what they lack. `may_fill`: members that
+ * the view lists as filling may stay so. */
+bool pwi_rest_is_whole(const struct pwi_view *view, const struct rested *rested, size_t count, bool may_fill,
+                       char *text, size_t size);
+/* All servers have what the last durable view says. */
+bool pwi_rest_has_come(struct campaign *campaign);
+void pwi_rest_fini(struct campaign *campaign);
 
 /* havoc.c */
 PAWL_MUST_USE pawl_status pwi_havoc_begin(struct campaign *campaign);
