@@ -241,6 +241,7 @@ struct silenced {
   const struct pwi_server *server; /* that had not joined yet */
   size_t place;                    /* 1 + the process whose links are cut, whichever server runs there; 0: none */
   int64_t until;                   /* when the fault healed, or will; INT64_MAX: the server is dead */
+  int64_t noticed;                 /* when a manager that was away meanwhile is well again; 0: none was away */
   int64_t slow_until;              /* when the server got, or will get, fast again; 0: it was never slow */
 };
 
@@ -549,6 +550,11 @@ void pwi_outages_begin(struct campaign *campaign);
 void pwi_budget_silence(struct campaign *campaign, size_t process, int64_t until);
 /* Links of the process to others are cut until this time, also if its servers are started anew meanwhile. */
 void pwi_budget_part(struct campaign *campaign, size_t process, int64_t until);
+/* Links of the process to another, `other`, are cut until this time. PWI_CLUSTER_PROCESSES: its links to the manager, or to
+ * a client, which costs no copy. */
+void pwi_budget_cut(struct campaign *campaign, size_t process, size_t other, int64_t until);
+/* A fault of the manager begins, which is well again at this time. */
+void pwi_budget_manager_is_unwell(struct campaign *campaign, int64_t well_at);
 void pwi_budget_slow(struct campaign *campaign, struct pwi_sim_node node, double factor, int64_t until);
 /* Fails if a chain has lost copies that no fault explains. */
 void pwi_budget_check(struct campaign *campaign, const struct pwi_view *before, const struct pwi_view *view);
