@@ -498,9 +498,10 @@ void pwi_watch_look(struct campaign *campaign);
 void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger,
                     struct pwi_view *view);                  /* the view is durable */
 bool pwi_watch_all_have_it(const struct campaign *campaign); /* all nodes that are up have the newest view */
-/* A message arrives at a client with this session of the history. If it is the answer of a head that was
- * deposed and has not learned of it, the session's reads are excused. */
-void pwi_watch_heard(struct campaign *campaign, uint32_t session, const struct pwi_message *message);
+/* A message arrives at a client with this session of the history. If it has rows of a head that was deposed and has not
+ * learned of it, the call that it answers is excused for these rows. */
+void pwi_watch_heard(struct campaign *campaign, const struct pwi_client *client, uint32_t session,
+                     const struct pwi_message *message);
 /* The same for a relay, which passes the rows on to any session, and may keep them. */
 void pwi_watch_relay_heard(struct campaign *campaign, const struct pwi_message *message);
 
