@@ -14,8 +14,9 @@
 
 #include "sim/campaign/inside.h"
 
-/* Shorter silence costs no copy: the manager notices it after 250 ms, a neighbour after 200. */
-#define NOTICED_NS (200 * MS)
+/* Shorter silence costs no copy: the manager notices it after 250 ms, and a neighbour complains after 200 ms without a way,
+ * some of which may have passed before, because a link was reset (seed 3910). */
+#define NOTICED_NS (100 * MS)
 #define SETTLE_NS (1300 * MS) /* time until all nodes have drawn their conclusions from a healed fault */
 #define SLOW_FACTOR 25        /* callbacks of half a millisecond: from here on a server may fall behind */
 

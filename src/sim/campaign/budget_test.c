@@ -32,8 +32,8 @@ static int64_t in(int64_t duration) { return pwi_campaign_now(&campaign) + durat
 static void test_silence_that_nobody_can_notice_explains_nothing(void **state) {
   (void)state;
   open_small(3);
-  pwi_budget_silence(&campaign, 1, in(150 * MS));
-  pwi_budget_part(&campaign, 1, in(150 * MS));
+  pwi_budget_silence(&campaign, 1, in(90 * MS));
+  pwi_budget_part(&campaign, 1, in(90 * MS));
   assert_int_equal(campaign.budget.count, 0);
   pwi_budget_silence(&campaign, 1, in(300 * MS));
   assert_true(may_lose(1));
@@ -113,6 +113,21 @@ static void test_a_memory_cap_costs_no_copy(void **state) {
   close_small();
 }
 
+/* --- seeds ---------------------------------------------------------------------------------------------- */
+
+/* 3910: a link was reset, and one of its servers isolated for 166 ms before there was a new link. */
+static void test_seeds(void **state) {
+  (void)state;
+  static const uint64_t seeds[] = {3910};
+  for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
+    struct pwi_campaign_config config;
+    struct pwi_campaign_result result;
+    pwi_campaign_draw(seeds[i], -1, &config);
+    pwi_campaign_run(&config, &result);
+    if (result.has_failed) fail_msg("seed %llu: %s", (unsigned long long)seeds[i], result.failure);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_silence_that_nobody_can_notice_explains_nothing),
@@ -122,6 +137,7 @@ int main(void) {
       cmocka_unit_test(test_a_later_fault_of_the_manager_does_not_excuse_old_silence),
       cmocka_unit_test(test_every_arc_that_is_merged_keeps_its_copies),
       cmocka_unit_test(test_a_memory_cap_costs_no_copy),
+      cmocka_unit_test(test_seeds),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
