@@ -165,8 +165,9 @@ static bool is_busy(void *context) {
 
 /* With a memory cap, no server may have room for another copy. */
 static bool is_not_whole(void *context) {
-  const struct campaign *campaign = context;
-  return (!campaign->config.memory_max && !is_whole(campaign)) || !pwi_watch_all_have_it(campaign);
+  struct campaign *campaign = context;
+  if (!campaign->config.memory_max && !is_whole(campaign)) return true;
+  return !pwi_watch_all_have_it(campaign) || !pwi_rest_has_come(campaign);
 }
 
 static pawl_status wait_while(struct campaign *campaign, bool (*predicate)(void *context), const char *what) {
@@ -188,7 +189,11 @@ static pawl_status come_to_rest(struct campaign *campaign) {
     describe_busy(campaign, who, sizeof who);
     CAMPAIGN_FAIL(campaign, "the cluster does not settle: %s", who);
   }
-  if (!status) status = wait_while(campaign, is_not_whole, "chains do not become complete, or views do not arrive");
+  if (status) return status;
+  status = pwi_cluster_run_while(&campaign->cluster, is_not_whole, campaign, REST_LIMIT);
+  if (status == PAWL_TIMED_OUT)
+    CAMPAIGN_FAIL(campaign, "the cluster does not settle: chains do not become complete, or views do not arrive%s%s",
+                  campaign->rest.text[0] ? ": " : "", campaign->rest.text);
   return status;
 }
 
@@ -285,6 +290,7 @@ void pwi_campaign_run(const struct pwi_campaign_config *config, struct pwi_campa
   pwi_paced_fini(campaign);
   pwi_workloads_fini(campaign);
   pwi_watch_fini(campaign);
+  pwi_rest_fini(campaign);
   pwi_keeper_fini(campaign);
   pwi_book_fini(campaign);
   pwi_function_set_fini(&campaign->functions);

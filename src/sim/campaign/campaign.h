@@ -21,7 +21,7 @@
  *   - no chain loses more copies than the faults explain that the campaign itself has injected: `budget.c`;
  *   - replaying a journal gives the same history: `keeper.c`;
  *   - no call waits for ever: once everything has healed, all calls end within a bound of virtual time,
- *     and the cluster becomes complete again.
+ *     and the cluster becomes complete again, by the last view and by the state of all servers: `rest.c`.
  *
  * A campaign without faults proves nothing, so each campaign counts what happened in it.
  *
@@ -200,6 +200,7 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(views, "views")                                                                                                    \
   X(failovers, "heads replaced")                                                                                       \
   X(fills, "members filled")                                                                                           \
+  X(late_rests, "campaigns in which servers were whole later than the view")                                           \
   X(moves, "arcs moved")                                                                                               \
   X(digests, "members compared")                                                                                       \
   X(resent, "messages resent")                                                                                         \

@@ -30,6 +30,7 @@ static struct pwi_task *record(struct crew_member *member, struct crew_call *cal
     about.keys = &key;
     about.count = 1;
     about.rows = member->pushed;
+    about.task = &call->task;
   }
   *call = (struct crew_call){.task.finished = finished, .member = member};
   call->number = pwi_history_begin(campaign->history, pwi_campaign_now(campaign), &about);
@@ -159,7 +160,7 @@ static void member_stopped(void *context) {
 
 static void member_heard(void *context, const struct pwi_message *message) {
   const struct crew_member *member = context;
-  pwi_watch_heard(member->campaign, member->session, message);
+  pwi_watch_heard(member->campaign, member->client.client, member->session, message);
 }
 
 pawl_status pwi_campaign_crew_make_vectors(struct campaign *campaign) {

@@ -187,8 +187,7 @@ static void part_server(struct campaign *campaign, size_t process, enum pwi_sim_
   add_nodes(campaign, process, &trouble);
   if (is_server) add_nodes(campaign, other, &trouble);
   if (!open_trouble(campaign, &trouble)) return;
-  pwi_budget_part(campaign, process, trouble.heals_at);
-  if (is_server) pwi_budget_part(campaign, other, trouble.heals_at);
+  pwi_budget_cut(campaign, process, is_server ? other : PWI_CLUSTER_PROCESSES, trouble.heals_at);
   campaign->figures.server_faults++;
   struct pwi_sim_node third = who < 0.75 ? cluster->manager_node : draw_client(campaign);
   for (size_t i = is->first; i < is->first + is->shards; i++) {
@@ -250,6 +249,7 @@ void pwi_havoc_manager_is_unwell(struct campaign *campaign, int64_t duration) {
   if (campaign->leaders.count > 0) duration += TAKEOVER_NS;
   int64_t well_at = pwi_campaign_now(campaign) + duration + SETTLE_NS;
   if (well_at > campaign->havoc.manager_well_at) campaign->havoc.manager_well_at = well_at;
+  pwi_budget_manager_is_unwell(campaign, well_at);
 }
 
 static void trouble_journal(struct campaign *campaign) {

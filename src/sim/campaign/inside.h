@@ -13,6 +13,7 @@
  *   keeper.c           the manager's journal
  *   leaders.c          several managers that take turns
  *   watch.c            invariants that hold all the time
+ *   rest.c             the state of all servers at the end
  *   server_function.c  the server function of campaigns
  *   relays.c           relays of the pushes of groups
  *   workloads/         clients that exercise other requests, and check the results by themselves
@@ -240,6 +241,7 @@ struct silenced {
   const struct pwi_server *server; /* that had not joined yet */
   size_t place;                    /* 1 + the process whose links are cut, whichever server runs there; 0: none */
   int64_t until;                   /* when the fault healed, or will; INT64_MAX: the server is dead */
+  int64_t noticed;                 /* when a manager that was away meanwhile is well again; 0: none was away */
   int64_t slow_until;              /* when the server got, or will get, fast again; 0: it was never slow */
 };
 
@@ -331,6 +333,24 @@ struct campaign_watch {
   size_t bytes_room;
 };
 
+/* --- rest ----------------------------------------------------------------------------------------------- */
+
+#define RESTED_MAX (4 * ARCS_MAX)
+
+/* An arc that a server which is running has. */
+struct rested {
+  uint64_t node;
+  struct pwi_server_arc arc;
+  uint64_t digest; /* 0: not computed, or the server is being filled */
+};
+
+struct rest {
+  struct rested *rested; /* room for RESTED_MAX; NULL: nobody was asked yet */
+  int64_t ask_at;        /* when servers are asked again */
+  bool was_late;
+  char text[160]; /* what the servers lacked last */
+};
+
 /* --- the campaign --------------------------------------------------------------------------------------- */
 
 struct campaign {
@@ -343,6 +363,7 @@ struct campaign {
   struct campaign_watch watch;
   struct havoc havoc;
   struct outages outages;
+  struct rest rest;
   struct budget budget;
   struct pwi_history *history; /* of all calls of workers, of the crew, of paced workers and of the workload `names` */
   struct book book;
@@ -477,11 +498,20 @@ void pwi_watch_look(struct campaign *campaign);
 void pwi_watch_view(struct campaign *campaign, const struct pwi_ledger *ledger,
                     struct pwi_view *view);                  /* the view is durable */
 bool pwi_watch_all_have_it(const struct campaign *campaign); /* all nodes that are up have the newest view */
-/* A message arrives at a client with this session of the history. If it is the answer of a head that was
- * deposed and has not learned of it, the session's reads are excused. */
-void pwi_watch_heard(struct campaign *campaign, uint32_t session, const struct pwi_message *message);
+/* A message arrives at a client with this session of the history. If it has rows of a head that was deposed and has not
+ * learned of it, the call that it answers is excused for these rows. */
+void pwi_watch_heard(struct campaign *campaign, const struct pwi_client *client, uint32_t session,
+                     const struct pwi_message *message);
 /* The same for a relay, which passes the rows on to any session, and may keep them. */
 void pwi_watch_relay_heard(struct campaign *campaign, const struct pwi_message *message);
+
+/* rest.c: true if these arcs of servers are what the view says; otherwise writes what they lack. `may_fill`: members that
+ * the view lists as filling may stay so. */
+bool pwi_rest_is_whole(const struct pwi_view *view, const struct rested *rested, size_t count, bool may_fill,
+                       char *text, size_t size);
+/* All servers have what the last durable view says. */
+bool pwi_rest_has_come(struct campaign *campaign);
+void pwi_rest_fini(struct campaign *campaign);
 
 /* havoc.c */
 PAWL_MUST_USE pawl_status pwi_havoc_begin(struct campaign *campaign);
@@ -521,6 +551,11 @@ void pwi_outages_begin(struct campaign *campaign);
 void pwi_budget_silence(struct campaign *campaign, size_t process, int64_t until);
 /* Links of the process to others are cut until this time, also if its servers are started anew meanwhile. */
 void pwi_budget_part(struct campaign *campaign, size_t process, int64_t until);
+/* Links of the process to another, `other`, are cut until this time. PWI_CLUSTER_PROCESSES: its links to the manager, or to
+ * a client, which costs no copy. */
+void pwi_budget_cut(struct campaign *campaign, size_t process, size_t other, int64_t until);
+/* A fault of the manager begins, which is well again at this time. */
+void pwi_budget_manager_is_unwell(struct campaign *campaign, int64_t well_at);
 void pwi_budget_slow(struct campaign *campaign, struct pwi_sim_node node, double factor, int64_t until);
 /* Fails if a chain has lost copies that no fault explains. */
 void pwi_budget_check(struct campaign *campaign, const struct pwi_view *before, const struct pwi_view *view);

@@ -50,13 +50,14 @@ static uint32_t begin_group_call(struct paced *paced, enum pwi_history_verb verb
 }
 
 static uint32_t begin_rows_call(struct paced *paced, enum pwi_history_verb verb, const uint64_t *keys, size_t count,
-                                const int64_t *rows) {
+                                const int64_t *rows, const struct pwi_task *task) {
   return begin_call(paced, &(struct pwi_history_call){.session = paced->session,
                                                       .verb = verb,
                                                       .vector = paced->campaign->book.paced_rows,
                                                       .keys = keys,
                                                       .count = count,
-                                                      .rows = rows});
+                                                      .rows = rows,
+                                                      .task = task});
 }
 
 static void end_call(struct paced *paced, uint32_t call, const struct pwi_task *task, const int64_t *rows) {
@@ -69,7 +70,7 @@ static void end_call(struct paced *paced, uint32_t call, const struct pwi_task *
 
 static void paced_heard(void *context, const struct pwi_message *message) {
   const struct paced *paced = context;
-  pwi_watch_heard(paced->campaign, paced->session, message);
+  pwi_watch_heard(paced->campaign, paced->client.client, paced->session, message);
 }
 
 /* The number of pushes that a row contains, each in a field of two bits. */
@@ -271,9 +272,9 @@ static pawl_status start_calls(struct paced *paced, struct paced_step *step) {
   step->pull = (struct pwi_task){.finished = pulled, .clocks = &step->clocks};
   pwi_pace_add(&paced->pace);
   pwi_pace_add(&paced->pace);
-  step->pull_call = begin_rows_call(paced, PWI_HISTORY_PULL, keys, PACED_MAX, NULL);
+  step->pull_call = begin_rows_call(paced, PWI_HISTORY_PULL, keys, PACED_MAX, NULL, &step->pull);
   pawl_status status = pwi_client_start(client, &step->pull, paced->rows, PWI_REQUEST_PULL, &all, NULL, step->seen);
-  step->push_call = begin_rows_call(paced, PWI_HISTORY_PUSH, key, 1, step->pushed);
+  step->push_call = begin_rows_call(paced, PWI_HISTORY_PUSH, key, 1, step->pushed, &step->push);
   for (size_t c = 0; c < PACED_WIDTH && paced->campaign->config.paced_bug == PWI_PACED_TWICE; c++)
     step->pushed[c] = (int64_t)(2 * (uint64_t)step->pushed[c]); /* each bit is an iteration: the highest is lost */
   if (!status) status = pwi_client_start(client, &step->push, paced->rows, PWI_REQUEST_PUSH, &own, step->pushed, NULL);

@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "client/inside.h"
 #include "sim/campaign/inside.h"
 
 #define LOOK_NS (5 * MS)
@@ -256,21 +257,44 @@ static bool is_head(const struct pwi_view *view, uint64_t position, uint64_t nod
   return view && view->arc_count > 0 && view->arcs[pwi_view_arc_of(view, position)].chain[0].node.id == node;
 }
 
-/* The server was the head by its own view, and no longer is by a later one. */
+static bool is_lost(const struct pwi_view *view, uint64_t node) {
+  const struct pwi_view_node *found = pwi_view_find(view, (struct pwi_node){node});
+  return !found || found->state == PWI_NODE_DOWN;
+}
+
+/* The server was the head by its own view, and the first later view with another head declares it lost. A server that is
+ * not lost hands the arc over, and answers no reads from then on. */
 static bool is_stale(void *context, uint64_t position) {
   const struct heard *heard = context;
   const struct watched_view *views = heard->watch->views;
   if (!is_head(views[heard->epoch].view, position, heard->node)) return false;
   for (uint64_t epoch = heard->epoch + 1; epoch < heard->watch->epochs; epoch++)
-    if (views[epoch].view && !is_head(views[epoch].view, position, heard->node)) return true;
+    if (views[epoch].view && !is_head(views[epoch].view, position, heard->node))
+      return is_lost(views[epoch].view, heard->node);
   return false;
 }
 
-void pwi_watch_heard(struct campaign *campaign, uint32_t session, const struct pwi_message *message) {
+/* An answer with rows, of a server whose view is not the newest. Without rows it has the outcome alone. */
+static bool may_be_stale(const struct campaign *campaign, const struct pwi_message_head *head) {
+  return head->kind == PWI_SAY_ANSWER && head->section_count > 1 && (size_t)head->view + 1 < campaign->watch.epochs;
+}
+
+/* The request that an answer names; NULL: the client has given it up, or sent it again. */
+static const struct client_part *part_of(const struct pwi_client *client, uint64_t number) {
+  uint32_t index = (uint32_t)number - 1, generation = (uint32_t)(number >> 32);
+  if (!client || index >= client->part_count) return NULL;
+  const struct client_part *part = client->parts[index];
+  return part->flow && part->generation == generation && part->state == PART_SENT ? part : NULL;
+}
+
+void pwi_watch_heard(struct campaign *campaign, const struct pwi_client *client, uint32_t session,
+                     const struct pwi_message *message) {
   struct pwi_message_head head = pwi_message_peek(message->head);
   struct heard heard = {&campaign->watch, head.sender, head.view};
-  if (head.kind == PWI_SAY_ANSWER && heard.epoch + 1 < campaign->watch.epochs)
-    campaign->figures.excused += pwi_history_excuse(campaign->history, session, is_stale, &heard);
+  const struct client_part *part = may_be_stale(campaign, &head) ? part_of(client, head.tick) : NULL;
+  if (!part) return;
+  struct pwi_history_heard answer = {session, part->task, part->range};
+  campaign->figures.excused += pwi_history_excuse(campaign->history, &answer, is_stale, &heard);
 }
 
 static bool is_stale_anywhere(const struct pwi_view *view, struct heard *heard) {
@@ -282,9 +306,10 @@ static bool is_stale_anywhere(const struct pwi_view *view, struct heard *heard) 
 void pwi_watch_relay_heard(struct campaign *campaign, const struct pwi_message *message) {
   struct pwi_message_head head = pwi_message_peek(message->head);
   struct heard heard = {&campaign->watch, head.sender, head.view};
-  if (head.kind != PWI_SAY_ANSWER || heard.epoch + 1 >= campaign->watch.epochs) return;
+  struct pwi_history_heard answer = {PWI_HISTORY_ALL, NULL, PAWL_ALL};
+  if (!may_be_stale(campaign, &head)) return;
   if (!is_stale_anywhere(campaign->watch.views[heard.epoch].view, &heard)) return;
-  campaign->figures.excused += pwi_history_excuse(campaign->history, PWI_HISTORY_ALL, is_stale, &heard);
+  campaign->figures.excused += pwi_history_excuse(campaign->history, &answer, is_stale, &heard);
   pwi_history_excuse_bound(campaign->history);
   campaign->figures.excused_bounds = 1;
 }

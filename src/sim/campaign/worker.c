@@ -123,7 +123,8 @@ static void record(struct deed *deed, const uint64_t *keys, const int64_t *rows,
                                   .keys = keys,
                                   .count = count,
                                   .rows = rows,
-                                  .range = deed->range};
+                                  .range = deed->range,
+                                  .task = &deed->task};
   deed->call = pwi_history_begin(campaign->history, deed->begun, &call);
 }
 
@@ -257,7 +258,7 @@ static void worker_stopped(void *context) {
 
 static void worker_heard(void *context, const struct pwi_message *message) {
   const struct campaign_worker *worker = context;
-  pwi_watch_heard(worker->campaign, worker->session, message);
+  pwi_watch_heard(worker->campaign, worker->client.client, worker->session, message);
 }
 
 pawl_status pwi_workers_add(struct campaign *campaign) {

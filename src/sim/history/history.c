@@ -185,6 +185,7 @@ uint32_t pwi_history_begin(struct pwi_history *history, int64_t now, const struc
                          .count = call->count,
                          .range = call->range,
                          .tick = call->tick,
+                         .task = call->task,
                          .options = call->options,
                          .is_old = call->is_old};
   if (call->name) begun->name = copy_name(history, call->name);
@@ -282,24 +283,39 @@ void pwi_history_end(struct pwi_history *history, int64_t now, uint32_t index,
 
 /* --- facts that the observer contributes ---------------------------------------------------------------- */
 
-static size_t excuse_call(struct call *call, bool (*is_stale)(void *context, uint64_t position), void *context) {
+static size_t excuse_pull(struct call *call, struct pawl_range keys, bool (*is_stale)(void *context, uint64_t position),
+                          void *context) {
   size_t excused = 0;
   for (size_t k = 0; k < call->count; k++) {
-    if (call->excused[k] || !is_stale(context, call->keys[k]->position)) continue;
+    const struct key *key = call->keys[k];
+    if (call->excused[k] || !pawl_range_has(keys, key->stored) || !is_stale(context, key->position)) continue;
     call->excused[k] = true;
     excused++;
   }
   return excused;
 }
 
-size_t pwi_history_excuse(struct pwi_history *history, uint32_t session,
+static bool is_heard(const struct call *call, const struct pwi_history_heard *heard) {
+  if (call->ended != NEVER) return false;
+  return heard->session == PWI_HISTORY_ALL || (call->session == heard->session && call->task == heard->task);
+}
+
+/* An answer to a scan has rows of one arc, from the first key of the range on. Relays answer no scans. */
+static void excuse_scan(const struct pwi_history *history, struct call *call, const struct pwi_history_heard *heard,
+                        bool (*is_stale)(void *context, uint64_t position), void *context) {
+  uint64_t first = pawl_range_common(call->range, heard->keys).begin;
+  if (heard->session != PWI_HISTORY_ALL)
+    call->is_excused |= is_stale(context, pwi_place_position(&history->vectors[call->vector].is.place, first));
+}
+
+size_t pwi_history_excuse(struct pwi_history *history, const struct pwi_history_heard *heard,
                           bool (*is_stale)(void *context, uint64_t position), void *context) {
   size_t excused = 0;
   for (size_t i = 0; i < history->call_count && !history->lacks_memory; i++) {
     struct call *call = &history->calls[i];
-    if ((session != PWI_HISTORY_ALL && call->session != session) || call->ended != NEVER) continue;
-    call->is_excused |= call->verb == PWI_HISTORY_SCAN;
-    if (is_pull(call->verb)) excused += excuse_call(call, is_stale, context);
+    if (!is_heard(call, heard)) continue;
+    if (call->verb == PWI_HISTORY_SCAN) excuse_scan(history, call, heard, is_stale, context);
+    if (is_pull(call->verb)) excused += excuse_pull(call, heard->keys, is_stale, context);
   }
   return excused;
 }

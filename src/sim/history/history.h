@@ -41,8 +41,9 @@
  *
  *   bound       a read that may be old contains all pushes that a member of the group began before its TICK `tick`
  *
- * A read that may be old (`is_old`) obeys all rules but `recent`. `recent` has one excuse, a head that was deposed and has not learned of it (pwi_history_excuse); `bound`
- * has the same one for all reads (pwi_history_excuse_bound). The other rules have none.
+ * A read that may be old (`is_old`) obeys all rules but `recent`. `recent` has one excuse, rows of a head that was
+ * deposed and has not learned of it (pwi_history_excuse); `bound` has the same one for all reads
+ * (pwi_history_excuse_bound). The other rules have none.
  *
  * A call without an answer may or may not have taken effect, and may do so at any later time.
  *
@@ -134,6 +135,7 @@ struct pwi_history_call {
   /* PULL: its rows may be old. They have the pushes that all members of the group `name` began before they finished
    * `tick` */
   bool is_old;
+  const void *task; /* PULL, PUSHPULL, SCAN: tells the call from others that are under way (pwi_history_excuse) */
   uint64_t options; /* CREATE, RESTORE: any number that stands for the options; equal if the options are */
 };
 
@@ -168,10 +170,17 @@ void pwi_history_end(struct pwi_history *history, int64_t now, uint32_t call, co
 
 #define PWI_HISTORY_ALL UINT32_MAX /* all sessions */
 
-/* A session receives an answer of a head that was deposed and has not learned of it. Reads of this session
- * that are under way are excused from `recent` for keys at positions for which `is_stale` returns true. Returns
- * the number of rows that were not excused before. */
-size_t pwi_history_excuse(struct pwi_history *history, uint32_t session,
+/* An answer with rows. */
+struct pwi_history_heard {
+  uint32_t session;       /* that receives it; PWI_HISTORY_ALL: a relay, whoever gets the rows */
+  const void *task;       /* of the call; NULL: of a relay */
+  struct pawl_range keys; /* stored keys that the answer has, or may have */
+};
+
+/* The answer may be that of a head that was deposed and has not learned of it: at positions for which `is_stale`
+ * returns true it is. The call, if it is a read that is under way, is excused from `recent` for these keys. Of a relay,
+ * all reads are that are under way. Returns the number of rows that were not excused before. */
+size_t pwi_history_excuse(struct pwi_history *history, const struct pwi_history_heard *heard,
                           bool (*is_stale)(void *context, uint64_t position), void *context);
 
 /* From now on a read that may be old may lack any push of others: rows of a deposed head may be kept somewhere. */

@@ -241,6 +241,61 @@ static void test_a_deposed_head_excuses_old_rows_of_others(void **state) {
   expect_good();
 }
 
+/* A pull of keys 1 and 2 that lacks an earlier push to both. `task` is its own, and the excuse is for the task of the
+ * answer. */
+static void pull_nothing(const void *task, struct pwi_history_heard heard) {
+  int64_t nothing[2][WIDTH] = {{0}};
+  end_push(begin_keys(ann, PWI_HISTORY_PUSH, added, 2));
+  uint32_t call = pwi_history_begin(
+      history, now++,
+      &(struct pwi_history_call){
+          .session = bob, .verb = PWI_HISTORY_PULL, .vector = added, .keys = both_keys, .count = 2, .task = task});
+  pwi_history_excuse(history, &heard, always, NULL);
+  end_read(call, nothing[0]);
+}
+
+static void test_an_excuse_is_for_the_call_that_was_answered(void **state) {
+  static const int one = 1, other = 2;
+  pull_nothing(&one, (struct pwi_history_heard){bob, &one, PAWL_ALL});
+  expect_good();
+  end_test(state), begin_test(state);
+  pull_nothing(&one, (struct pwi_history_heard){PWI_HISTORY_ALL, NULL, PAWL_ALL});
+  expect_good();
+  end_test(state), begin_test(state);
+  pull_nothing(&one, (struct pwi_history_heard){bob, &other, PAWL_ALL});
+  expect("recent");
+  end_test(state), begin_test(state);
+  pull_nothing(&one, (struct pwi_history_heard){ann, &one, PAWL_ALL});
+  expect("recent");
+}
+
+static void test_an_excuse_is_for_the_keys_of_the_answer(void **state) {
+  (void)state;
+  static const int task = 1;
+  pull_nothing(&task, (struct pwi_history_heard){bob, &task, {2, 3}});
+  expect("recent");
+}
+
+static bool from_eight(void *context, uint64_t position) {
+  (void)context;
+  struct pwi_place place = {.size = PAWL_KEY_END};
+  return position >= pwi_place_position(&place, 8);
+}
+
+/* A scan that lacks an earlier push, and of which a head answered the keys from 1 on, and another those from 8 on. */
+static void test_a_scan_is_excused_only_if_its_own_head_was_deposed(void **state) {
+  (void)state;
+  push(ann, added);
+  uint32_t call =
+      pwi_history_begin(history, now++,
+                        &(struct pwi_history_call){
+                            .session = bob, .verb = PWI_HISTORY_SCAN, .vector = added, .range = pawl_range_of(1, 10)});
+  struct pwi_history_heard heard = {.session = bob, .keys = {1, 10}};
+  pwi_history_excuse(history, &heard, from_eight, NULL);
+  pwi_history_end(history, now++, call, &(struct pwi_history_answer){.next = 8});
+  expect("recent");
+}
+
 /* --- vectors that are assigned -------------------------------------------------------------------------- */
 
 static void test_the_last_assignment_is_read(void **state) {
@@ -481,6 +536,9 @@ int main(void) {
       TEST(test_monotonic_reads_that_may_be_old),
       TEST(test_recent_a_read_is_not_older_than_another),
       TEST(test_a_deposed_head_excuses_old_rows_of_others),
+      TEST(test_an_excuse_is_for_the_call_that_was_answered),
+      TEST(test_an_excuse_is_for_the_keys_of_the_answer),
+      TEST(test_a_scan_is_excused_only_if_its_own_head_was_deposed),
       TEST(test_the_last_assignment_is_read),
       TEST(test_value_of_an_assignment_is_whole),
       TEST(test_refused_assignments_are_not_read),

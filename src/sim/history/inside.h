@@ -39,6 +39,7 @@ struct call {
   bool is_old;           /* a pull whose rows may be old */
   struct pawl_range range;
   char *name;
+  const void *task; /* as in struct pwi_history_call */
   uint64_t tick, options, id;
   uint32_t incarnation;
   /* for `part`: the number of the last look at this push, and the read that saw it then */

@@ -62,6 +62,7 @@ static struct pwi_task *record(struct group_reader *reader, struct reader_call *
   about.session = reader->session;
   about.vector = reader->readers->vector;
   about.name = GROUP;
+  about.task = &call->task;
   call->task = (struct pwi_task){.finished = finished};
   call->reader = reader;
   call->tick = about.tick;
@@ -259,7 +260,7 @@ static void reader_stopped(void *context) {
 
 static void reader_heard(void *context, const struct pwi_message *message) {
   const struct group_reader *reader = context;
-  pwi_watch_heard(reader->readers->workload.campaign, reader->session, message);
+  pwi_watch_heard(reader->readers->workload.campaign, reader->client.client, reader->session, message);
 }
 
 /* --- all of it ------------------------------------------------------------------------------------------ */
