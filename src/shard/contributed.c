@@ -52,6 +52,13 @@ bool pwi_contributed_walk(const struct pwi_shard *shard, const struct pwi_vector
          pwi_clock_walk(clock, client, keys, pieces_out) == PAWL_OK;
 }
 
+bool pwi_contributed_is_known(const struct pwi_membership *membership, struct pwi_sender client) {
+  for (size_t i = 0; client.id & MARK && i < membership->group_count; i++)
+    for (size_t k = 0; k < membership->sender_count; k++)
+      if (id_of(key_of(&membership->senders[k]), membership->groups[i].group) == client.id) return true;
+  return false;
+}
+
 /* --- clients that are gone ------------------------------------------------------------------------------ */
 
 struct known_keys {

@@ -3,6 +3,7 @@
  * The group has three members, senders 1 to 3. Sender 4 is the client of sender 2 under its new id, and sender 5 the
  * client of sender 3. Values are pushed to the whole vector. */
 #include "shard/aggregate_testing.h"
+#include "shard/inside.h"
 
 static void identify(struct fixture *f) {
   static const unsigned char keys[] = {11, 12, 13, 12, 13};
@@ -156,6 +157,28 @@ static void test_a_head_that_takes_over_does_not_wait_for_a_part_that_was_refuse
   stop(&f);
 }
 
+/* The follower may be the next head. */
+static void test_followers_know_whose_part_was_refused(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push refused;
+  struct pwi_outcome outcome;
+  start_group(&f);
+  struct pwi_shard *follower = empty_shard(&f);
+  assert_int_equal(pwi_shard_hold(follower, WHOLE_RING), PAWL_OK);
+  make_push(&refused, 1, 1, 1, 1);
+  refused.request.refusal = PAWL_MISMATCH;
+  refused.request.terms.rows = 0;
+  assert_int_equal(give(&f, &refused).outcome.code, PWI_CODE_REFUSED);
+  struct pwi_change change = {.effect = PWI_EFFECT_REFUSAL, .status = PAWL_MISMATCH, .request = refused.request};
+  pwi_shard_follow(follower, &change, WHOLE_RING, &outcome);
+  assert_int_equal(outcome.code, PWI_CODE_OK);
+  assert_true(pwi_shard_digest(f.shard, WHOLE_RING, &f.membership) ==
+              pwi_shard_digest(follower, WHOLE_RING, &f.membership));
+  pwi_shard_destroy(follower);
+  stop(&f);
+}
+
 /* The change goes down the chain with the resulting rows. */
 static void settle_with(struct fixture *f, struct pwi_shard *follower) {
   struct pwi_request request;
@@ -197,6 +220,20 @@ static void test_followers_know_who_has_contributed(void **state) {
   push(&f, 4, 1, 1, 4);
   assert_int_equal(told(4), 1);
   assert_stored(&f, 7);
+  stop(&f);
+}
+
+/* Members of a chain are compared by their digests. */
+static void test_the_digest_of_a_shard_has_the_ticks(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push later;
+  start_without_the_second(&f);
+  uint64_t before = pwi_shard_digest(f.shard, WHOLE_RING, &f.membership);
+  make_push(&later, 1, 2, 2, 4);
+  pwi_contributed(f.shard, &f.shard->vectors[0]->clocks[PWI_TASKS], &later.request, later.request.sender,
+                  later.request.terms.claim);
+  assert_true(before != pwi_shard_digest(f.shard, WHOLE_RING, &f.membership));
   stop(&f);
 }
 
@@ -270,7 +307,9 @@ int main(void) {
       cmocka_unit_test(test_a_client_that_returns_is_not_waited_for),
       cmocka_unit_test(test_a_newcomer_is_waited_for),
       cmocka_unit_test(test_a_head_that_takes_over_does_not_wait_for_a_part_that_was_refused),
+      cmocka_unit_test(test_followers_know_whose_part_was_refused),
       cmocka_unit_test(test_followers_know_who_has_contributed),
+      cmocka_unit_test(test_the_digest_of_a_shard_has_the_ticks),
       cmocka_unit_test(test_the_ticks_of_another_group_do_not_count),
       cmocka_unit_test(test_ticks_of_clients_that_are_gone_are_discarded),
   };

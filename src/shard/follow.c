@@ -213,7 +213,7 @@ static uint64_t digest_clock(const struct pwi_clock *clock, struct pawl_range ke
   struct pawl_range run;
   uint64_t sum = 0;
   for (size_t at = 0; pwi_clock_next_sender(clock, &at, &sender);) {
-    if (!pwi_membership_find(membership, sender)) continue;
+    if (!pwi_membership_find(membership, sender) && !pwi_contributed_is_known(membership, sender)) continue;
     for (uint64_t from = 0; pwi_times_next_run(clock, keys, from, &run); from = run.end) {
       struct pwi_clock_pieces pieces;
       struct pwi_clock_piece piece;
@@ -225,6 +225,56 @@ static uint64_t digest_clock(const struct pwi_clock *clock, struct pawl_range ke
     }
   }
   return sum;
+}
+
+/* Ranges of one fact count by their ends, so that it makes no difference into how many pieces a range is cut. */
+static uint64_t digest_range(struct pawl_range range, uint64_t fact) {
+  return pwi_mix64(range.begin + fact) - pwi_mix64(range.end + fact);
+}
+
+static uint64_t digest_refusals(const struct pwi_vector *vector, struct pawl_range keys, struct pwi_sender sender,
+                                uint64_t settled) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < vector->refusals.count; i++) {
+    const struct pwi_refusal *item = &vector->refusals.items[i];
+    struct pawl_range range = pawl_range_common(item->range, keys);
+    uint64_t words[] = {vector->entry.id.id, item->task, (uint64_t)(int64_t)item->status};
+    if (item->sender.id != sender.id || item->task <= settled || pawl_range_is_empty(range)) continue;
+    sum += digest_range(range, pwi_hash(words, sizeof words, 3));
+  }
+  return sum;
+}
+
+static uint64_t digest_results(const struct pwi_vector *vector, struct pawl_range keys, struct pwi_sender sender,
+                               uint64_t settled) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < vector->results.count; i++) {
+    const struct pwi_kept_result *item = &vector->results.items[i];
+    struct pawl_range range = pawl_range_common(item->is.range, keys);
+    uint64_t words[] = {vector->entry.id.id, item->task, item->is.origin, item->is.count};
+    if (item->sender.id != sender.id || item->task <= settled || pawl_range_is_empty(range)) continue;
+    uint64_t hash = pwi_hash(item->is.combine, sizeof item->is.combine, pwi_hash(words, sizeof words, 4));
+    sum += digest_range(range, pwi_hash(item->is.values, sizeof item->is.values, hash));
+  }
+  return sum;
+}
+
+uint64_t pwi_shard_digest_kept(const struct pwi_shard *shard, struct pawl_range positions, struct pwi_sender sender,
+                               uint64_t settled) {
+  uint64_t digest = 0;
+  for (size_t i = 0; i < shard->vector_count; i++) {
+    struct pawl_range keys = pwi_vector_keys(shard->vectors[i], positions);
+    if (pawl_range_is_empty(keys)) continue;
+    digest += digest_refusals(shard->vectors[i], keys, sender, settled);
+    digest += digest_results(shard->vectors[i], keys, sender, settled);
+  }
+  return digest;
+}
+
+bool pwi_shard_keeps(const struct pwi_shard *shard) {
+  for (size_t i = 0; i < shard->vector_count; i++)
+    if (shard->vectors[i]->refusals.count > 0 || shard->vectors[i]->results.count > 0) return true;
+  return false;
 }
 
 uint64_t pwi_shard_digest(const struct pwi_shard *shard, struct pawl_range positions,

@@ -523,6 +523,9 @@ void pwi_contributed(const struct pwi_shard *shard, struct pwi_clock *clock, con
 bool pwi_contributed_walk(const struct pwi_shard *shard, const struct pwi_vector *vector, struct pwi_vector_id group,
                           struct pwi_sender sender, struct pawl_range keys, struct pwi_clock_pieces *pieces_out);
 
+/* Returns true if the id stands for a client of the membership and a group. */
+bool pwi_contributed_is_known(const struct pwi_membership *membership, struct pwi_sender client);
+
 /* Discards the ticks of clients that are gone, if the membership has forgotten many senders since the last time. */
 void pwi_contributed_strike(struct pwi_shard *shard);
 

@@ -330,10 +330,17 @@ void pwi_shard_follow(struct pwi_shard *shard, const struct pwi_change *change, 
 void pwi_shard_dismiss(struct pwi_shard *shard, struct pawl_range positions);
 
 /* A hash of rows, states and times on these positions: equal for shards with equal contents, and most likely
- * different otherwise. Zero rows and missing rows are equal. Senders that `membership` does not list are
- * ignored. For tests. */
+ * different otherwise. The last ticks to which clients have contributed are times, too. Zero rows and missing rows
+ * are equal. Senders that `membership` does not list are ignored. For tests. */
 uint64_t pwi_shard_digest(const struct pwi_shard *shard, struct pawl_range positions,
                           const struct pwi_membership *membership);
+
+/* A hash of the refusals and results of row functions that the shard keeps on these positions for tasks of the sender
+ * after `settled`. A shard may drop those up to `settled` as soon as it hears the number from the sender, and shards
+ * hear it at different times. For tests. */
+uint64_t pwi_shard_digest_kept(const struct pwi_shard *shard, struct pawl_range positions, struct pwi_sender sender,
+                               uint64_t settled);
+bool pwi_shard_keeps(const struct pwi_shard *shard); /* any refusal or result */
 
 /* The owner is gone: its waiting requests are removed without an answer. */
 void pwi_shard_forget_waiters(struct pwi_shard *shard, uint64_t owner);

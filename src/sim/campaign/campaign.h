@@ -202,6 +202,7 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(fills, "members filled")                                                                                           \
   X(moves, "arcs moved")                                                                                               \
   X(digests, "members compared")                                                                                       \
+  X(kept, "members that kept refusals or results, compared")                                                           \
   X(resent, "messages resent")                                                                                         \
   X(gaps, "gaps")                                                                                                      \
   X(wanted, "key lists forgotten")                                                                                     \

@@ -12,6 +12,7 @@
  *   members.c          servers that join and leave, arcs that are moved
  *   keeper.c           the manager's journal
  *   leaders.c          several managers that take turns
+ *   kept.c             refusals and results that members of a chain keep
  *   watch.c            invariants that hold all the time
  *   server_function.c  the server function of campaigns
  *   relays.c           relays of the pushes of groups
@@ -260,7 +261,7 @@ struct keeper {
   /* records that the manager takes for durable, and that will be when its disk is done */
   struct kept *due, **due_end;
   bool is_replacing;
-  struct pwi_net *net;             /* the manager's */
+  struct pwi_net *net;  /* the manager's */
   struct kept *first, **end;       /* the remote store */
   struct kept *pending;            /* the record that is travelling there */
   struct pwi_ledger ledger;        /* the state after all durable records */
@@ -437,6 +438,9 @@ bool pwi_workloads_describe(const struct campaign *campaign, char *text, size_t 
 void pwi_workloads_view(struct campaign *campaign, const struct pwi_view *view);       /* the view is durable */
 PAWL_MUST_USE pawl_status pwi_workloads_check(struct campaign *campaign);
 void pwi_workloads_fini(struct campaign *campaign);
+
+/* kept.c: compares what full members of a chain keep at the same version of an arc. */
+void pwi_kept_look(struct campaign *campaign);
 
 /* keeper.c */
 void pwi_keeper_init(struct campaign *campaign);
