@@ -202,6 +202,102 @@ static void test_servers_meet_faults_of_all_kinds_and_the_run_ends(void **state)
   assert_true(met.server_kills > 0 && met.server_faults > 0 && met.faults > 0);
 }
 
+/* --- the manager's journal ------------------------------------------------------------------------------ */
+
+static void note_nothing(void *context, pawl_status status) { (void)context, (void)status; }
+static pawl_status visit_nothing(void *context, const void *record, size_t size) {
+  (void)context, (void)record, (void)size;
+  return PAWL_OK;
+}
+
+/* A manager with one sender, whose journal and keeper have the same records. */
+static void open_keeper(struct campaign *campaign) {
+  struct keeper *keeper = &campaign->keeper;
+  struct pwi_sim_config config;
+  struct pwi_writer record = {0};
+  struct pwi_membership_sender sender = {.sender = {1}, .job = "test", .address = "", .host = "", .rack = ""};
+  memset(campaign, 0, sizeof *campaign);
+  pwi_sim_config_init(&config);
+  assert_int_equal(pwi_sim_create(&config, &campaign->cluster.sim), PAWL_OK);
+  campaign->config.keeper = PWI_KEEPER_FILE;
+  pwi_keeper_init(campaign);
+  assert_int_equal(pwi_journal_memory_create(&keeper->file), PAWL_OK);
+  keeper->file->safe = keeper->journal.safe = note_nothing;
+  for (int i = 0; i < 2; i++) {
+    pwi_writer_reset(&record);
+    if (i == 0)
+      pwi_record_born(&record, 7);
+    else
+      pwi_record_sender(&record, 99, "", &sender);
+    assert_int_equal(record.status, PAWL_OK);
+    keeper->file->ops->append(keeper->file, record.data, record.size);
+    pwi_keeper_note(campaign, record.data, record.size);
+  }
+  pwi_writer_fini(&record);
+  assert_int_equal(keeper->ledger.sender_count, 1);
+}
+
+/* Ends the manager. Returns true if the run has failed. */
+static bool close_keeper(struct campaign *campaign) {
+  bool has_failed = pwi_sim_failure(campaign->cluster.sim) != NULL;
+  pwi_keeper_close(campaign, &campaign->keeper.journal);
+  pwi_keeper_fini(campaign);
+  pwi_watch_fini(campaign);
+  pwi_sim_destroy(campaign->cluster.sim);
+  return has_failed;
+}
+
+static void test_a_journal_must_have_every_field_of_durable_records(void **state) {
+  (void)state;
+  static struct campaign campaign;
+  struct pwi_journal *journal = &campaign.keeper.journal;
+  for (int is_wrong = 0; is_wrong < 2; is_wrong++) {
+    open_keeper(&campaign);
+    if (is_wrong) campaign.keeper.ledger.senders[0].secret++;
+    assert_int_equal(journal->ops->replay(journal, visit_nothing, NULL), PAWL_OK);
+    assert_int_equal(close_keeper(&campaign), is_wrong);
+  }
+}
+
+static void test_a_snapshot_must_have_every_field_of_durable_records(void **state) {
+  (void)state;
+  static struct campaign campaign;
+  struct pwi_journal *journal = &campaign.keeper.journal;
+  for (int is_wrong = 0; is_wrong < 2; is_wrong++) {
+    struct pwi_writer record = {0};
+    open_keeper(&campaign);
+    pwi_record_snapshot(&record, &campaign.keeper.ledger);
+    if (is_wrong) campaign.keeper.ledger.senders[0].secret++;
+    journal->ops->replace(journal, record.data, record.size);
+    assert_int_equal(close_keeper(&campaign), is_wrong);
+    pwi_writer_fini(&record);
+  }
+}
+
+/* The manager was killed while its last record was written, and the journal has it or not. */
+static void test_a_journal_may_have_a_record_that_was_not_confirmed(void **state) {
+  (void)state;
+  static struct campaign campaign;
+  struct keeper *keeper = &campaign.keeper;
+  for (int has_it = 0; has_it < 2; has_it++) {
+    struct pwi_writer record = {0};
+    open_keeper(&campaign);
+    struct pwi_journal *file = keeper->file;
+    file->safe = NULL;
+    if (!has_it) assert_int_equal(pwi_journal_memory_create(&keeper->file), PAWL_OK);
+    keeper->file->safe = note_nothing;
+    pwi_record_retire(&record, 1);
+    keeper->journal.ops->append(&keeper->journal, record.data, record.size);
+    if (has_it) assert_int_equal(pwi_journal_memory_create(&keeper->file), PAWL_OK);
+    pwi_keeper_close(&campaign, &keeper->journal);
+    keeper->file = file;
+    assert_int_equal(keeper->journal.ops->replay(&keeper->journal, visit_nothing, NULL), PAWL_OK);
+    assert_int_equal(pwi_membership_is_live(&keeper->ledger.membership, (struct pwi_sender){1}), !has_it);
+    assert_false(close_keeper(&campaign));
+    pwi_writer_fini(&record);
+  }
+}
+
 /* --- robustness ----------------------------------------------------------------------------------------- */
 
 /* Roles survive a lack of memory; the simulator does not and may end the run. Nothing may leak or crash. */
@@ -291,6 +387,9 @@ int main(void) {
       cmocka_unit_test(test_only_injected_faults_explain_a_lost_copy),
       cmocka_unit_test(test_a_server_that_dies_without_a_replica_is_missed),
       cmocka_unit_test(test_servers_meet_faults_of_all_kinds_and_the_run_ends),
+      cmocka_unit_test(test_a_journal_must_have_every_field_of_durable_records),
+      cmocka_unit_test(test_a_snapshot_must_have_every_field_of_durable_records),
+      cmocka_unit_test(test_a_journal_may_have_a_record_that_was_not_confirmed),
       cmocka_unit_test(test_a_campaign_without_memory_ends_and_leaves_nothing_behind),
       cmocka_unit_test(test_many_seeds_in_several_threads_give_what_they_give_in_one),
       cmocka_unit_test(test_a_caller_who_has_enough_gets_what_was_run),

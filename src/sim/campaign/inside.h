@@ -261,6 +261,7 @@ struct keeper {
   /* records that the manager takes for durable, and that will be when its disk is done */
   struct kept *due, **due_end;
   bool is_replacing;
+  struct kept *unknown; /* in a file: records of an earlier manager that the journal may have or not, in their order */
   struct pwi_net *net;  /* the manager's */
   struct kept *first, **end;       /* the remote store */
   struct kept *pending;            /* the record that is travelling there */
