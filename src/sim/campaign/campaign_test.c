@@ -202,6 +202,46 @@ static void test_servers_meet_faults_of_all_kinds_and_the_run_ends(void **state)
   assert_true(met.server_kills > 0 && met.server_faults > 0 && met.faults > 0);
 }
 
+static void test_only_injected_faults_explain_errors(void **state) {
+  (void)state;
+  static struct campaign campaign;
+  const char *failed = "why=%s what=the-journal-failed", *older = "why=%s what=journal-is-not-the-newest";
+  assert_false(pwi_errors_are_expected(&campaign, "arc.missing", ""));
+  assert_false(pwi_errors_are_expected(&campaign, "data.lost", ""));
+  assert_false(pwi_errors_are_expected(&campaign, "manager.stopped", failed));
+  assert_false(pwi_errors_are_expected(&campaign, "journal.broken", ""));
+  campaign.figures.disk_faults = campaign.figures.server_kills = 1;
+  assert_true(pwi_errors_are_expected(&campaign, "manager.stopped", failed));
+  assert_true(pwi_errors_are_expected(&campaign, "journal.broken", ""));
+  assert_false(pwi_errors_are_expected(&campaign, "manager.stopped", older));
+  assert_false(pwi_errors_are_expected(&campaign, "data.lost", ""));
+  campaign.config.workloads = UINT32_C(1) << PWI_WORKLOAD_LOSS;
+  assert_true(pwi_errors_are_expected(&campaign, "data.lost", ""));
+  assert_false(pwi_errors_are_expected(&campaign, "arc.missing", ""));
+}
+
+/* A server that logs an error ends the run, and no other node does. */
+static void test_an_error_of_a_server_fails_the_run(void **state) {
+  (void)state;
+  static struct campaign campaign;
+  static struct pwi_cluster_server server = {.name = "s0"};
+  for (int is_server = 0; is_server < 2; is_server++) {
+    struct pwi_log log = {.node = is_server ? "s0" : "w0"};
+    struct pwi_sim_config config;
+    memset(&campaign, 0, sizeof campaign);
+    pwi_sim_config_init(&config);
+    assert_int_equal(pwi_sim_create(&config, &campaign.cluster.sim), PAWL_OK);
+    campaign.cluster.servers = &server;
+    campaign.cluster.server_count = 1;
+    campaign.leaders.count = 1;
+    pwi_errors_watch(&campaign);
+    pwi_log(&log, PAWL_LOG_ERROR, "arc.missing", "begin=%d", 1);
+    pwi_errors_leave();
+    assert_int_equal(pwi_sim_failure(campaign.cluster.sim) != NULL, is_server);
+    pwi_sim_destroy(campaign.cluster.sim);
+  }
+}
+
 /* --- the manager's journal ------------------------------------------------------------------------------ */
 
 static void note_nothing(void *context, pawl_status status) { (void)context, (void)status; }
@@ -385,6 +425,8 @@ int main(void) {
       cmocka_unit_test(test_one_of_two_members_may_be_lost_and_no_other_before_it_is_replaced),
       cmocka_unit_test(test_two_of_three_may_be_lost_but_no_more_than_the_view_accounts_for),
       cmocka_unit_test(test_only_injected_faults_explain_a_lost_copy),
+      cmocka_unit_test(test_only_injected_faults_explain_errors),
+      cmocka_unit_test(test_an_error_of_a_server_fails_the_run),
       cmocka_unit_test(test_a_server_that_dies_without_a_replica_is_missed),
       cmocka_unit_test(test_servers_meet_faults_of_all_kinds_and_the_run_ends),
       cmocka_unit_test(test_a_journal_must_have_every_field_of_durable_records),

@@ -12,6 +12,7 @@
  *   members.c          servers that join and leave, arcs that are moved
  *   keeper.c           the manager's journal
  *   leaders.c          several managers that take turns
+ *   errors.c           errors in the logs of servers and managers
  *   kept.c             refusals and results that members of a chain keep
  *   watch.c            invariants that hold all the time
  *   server_function.c  the server function of campaigns
@@ -439,6 +440,11 @@ bool pwi_workloads_describe(const struct campaign *campaign, char *text, size_t 
 void pwi_workloads_view(struct campaign *campaign, const struct pwi_view *view);       /* the view is durable */
 PAWL_MUST_USE pawl_status pwi_workloads_check(struct campaign *campaign);
 void pwi_workloads_fini(struct campaign *campaign);
+
+/* errors.c: an ERROR that a server or manager logs fails the run, unless the faults of the campaign explain it. */
+void pwi_errors_watch(struct campaign *campaign);
+void pwi_errors_leave(void);
+bool pwi_errors_are_expected(const struct campaign *campaign, const char *event, const char *format);
 
 /* kept.c: compares what full members of a chain keep at the same version of an arc. */
 void pwi_kept_look(struct campaign *campaign);
