@@ -242,6 +242,34 @@ static void test_an_error_of_a_server_fails_the_run(void **state) {
   }
 }
 
+/* --- the operator --------------------------------------------------------------------------------------- */
+
+static void test_only_faults_explain_an_order_that_failed(void **state) {
+  (void)state;
+  static const int whole[][5] = {{1, 2}, {2, 1}};
+  static struct campaign campaign;
+  static struct watched_view views[2];
+  memset(&campaign, 0, sizeof campaign);
+  views[1].view = make_view(whole, 2);
+  campaign.watch.views = views;
+  campaign.watch.epochs = 2;
+  campaign.havoc.move_epoch = 1;
+  campaign.havoc.move_to = 2;
+  campaign.config.shards = 1;
+  assert_true(pwi_move_may_end(&campaign, PAWL_OK));
+  assert_false(pwi_move_may_end(&campaign, PAWL_NOT_FOUND));
+  assert_false(pwi_move_may_end(&campaign, PAWL_UNSUPPORTED));
+  assert_false(pwi_move_may_end(&campaign, PAWL_IO));
+  assert_false(pwi_move_may_end(&campaign, PAWL_INVALID));
+  campaign.havoc.move_to = 9; /* the view does not have it */
+  campaign.config.shards = 2;
+  campaign.figures.disk_faults = 1;
+  assert_true(pwi_move_may_end(&campaign, PAWL_NOT_FOUND));
+  assert_true(pwi_move_may_end(&campaign, PAWL_UNSUPPORTED));
+  assert_true(pwi_move_may_end(&campaign, PAWL_IO));
+  pwi_view_release(views[1].view);
+}
+
 /* --- the manager's journal ------------------------------------------------------------------------------ */
 
 static void note_nothing(void *context, pawl_status status) { (void)context, (void)status; }
@@ -427,6 +455,7 @@ int main(void) {
       cmocka_unit_test(test_only_injected_faults_explain_a_lost_copy),
       cmocka_unit_test(test_only_injected_faults_explain_errors),
       cmocka_unit_test(test_an_error_of_a_server_fails_the_run),
+      cmocka_unit_test(test_only_faults_explain_an_order_that_failed),
       cmocka_unit_test(test_a_server_that_dies_without_a_replica_is_missed),
       cmocka_unit_test(test_servers_meet_faults_of_all_kinds_and_the_run_ends),
       cmocka_unit_test(test_a_journal_must_have_every_field_of_durable_records),

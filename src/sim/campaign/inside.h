@@ -219,6 +219,7 @@ struct havoc {
   struct pwi_cluster_client client; /* the operator, which moves arcs */
   struct pwi_asking move;
   bool is_moving;
+  uint64_t move_to, move_epoch; /* the server that was asked for, and the operator's view */
 };
 
 /* True if a fault that may cost one of `nodes` leaves every chain with a full member, whatever the next
@@ -445,6 +446,9 @@ void pwi_workloads_fini(struct campaign *campaign);
 void pwi_errors_watch(struct campaign *campaign);
 void pwi_errors_leave(void);
 bool pwi_errors_are_expected(const struct campaign *campaign, const char *event, const char *format);
+
+/* members.c: whether the present order of the operator may end so. */
+bool pwi_move_may_end(const struct campaign *campaign, pawl_status status);
 
 /* kept.c: compares what full members of a chain keep at the same version of an arc. */
 void pwi_kept_look(struct campaign *campaign);
