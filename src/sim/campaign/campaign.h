@@ -208,6 +208,7 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(wanted, "key lists forgotten")                                                                                     \
   X(not_here, "keys that had moved")                                                                                   \
   X(retirements, "clients declared dead")                                                                              \
+  X(judged, "clients declared dead that lived")                                                                        \
   X(refusals, "pushes refused")                                                                                        \
   X(holds, "waits for more urgent clients")
 

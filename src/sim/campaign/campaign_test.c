@@ -242,6 +242,50 @@ static void test_an_error_of_a_server_fails_the_run(void **state) {
   }
 }
 
+/* --- clients -------------------------------------------------------------------------------------------- */
+
+/* Node 1 is the manager, node 2 the client, which was declared dead at 5 s. Its grace is 100 ms. */
+static bool is_retirement_explained(struct pwi_sim_fault fault) {
+  static struct campaign campaign;
+  memset(&campaign, 0, sizeof campaign);
+  campaign.config.client_grace_ns = 100 * MS;
+  campaign.cluster.manager_node.index = 1;
+  campaign.havoc.items[campaign.havoc.item_count++] = fault;
+  return pwi_retired_is_explained(&campaign, (struct pwi_sim_node){2}, 5 * PWI_SIM_SECOND);
+}
+
+static void test_only_faults_between_client_and_manager_explain_its_retirement(void **state) {
+  (void)state;
+  const struct pwi_sim_node manager = {1}, client = {2}, other = {3};
+  struct pwi_sim_fault fault = {.at = 4 * PWI_SIM_SECOND,
+                                .duration = 200 * MS,
+                                .kind = PWI_SIM_FAULT_PAUSE,
+                                .node = client,
+                                .other = PWI_SIM_ALL};
+  assert_true(is_retirement_explained(fault));
+  fault.at = 2 * PWI_SIM_SECOND;
+  assert_false(is_retirement_explained(fault)); /* long ago */
+  fault.at = 6 * PWI_SIM_SECOND;
+  assert_false(is_retirement_explained(fault));
+  fault.at = 4 * PWI_SIM_SECOND;
+  fault.node = other;
+  assert_false(is_retirement_explained(fault));
+  fault.node = manager;
+  assert_true(is_retirement_explained(fault));
+  fault.kind = PWI_SIM_FAULT_KILL;
+  assert_false(is_retirement_explained(fault)); /* it waits for its clients when it is back */
+  fault.at = 3 * PWI_SIM_SECOND;
+  assert_true(is_retirement_explained(fault)); /* the known bug */
+  fault.at = 4 * PWI_SIM_SECOND;
+  fault.kind = PWI_SIM_FAULT_PART;
+  fault.other = other;
+  assert_false(is_retirement_explained(fault));
+  fault.other = client;
+  assert_true(is_retirement_explained(fault));
+  fault.node = other;
+  assert_false(is_retirement_explained(fault));
+}
+
 /* --- the operator --------------------------------------------------------------------------------------- */
 
 static void test_only_faults_explain_an_order_that_failed(void **state) {
@@ -455,6 +499,7 @@ int main(void) {
       cmocka_unit_test(test_only_injected_faults_explain_a_lost_copy),
       cmocka_unit_test(test_only_injected_faults_explain_errors),
       cmocka_unit_test(test_an_error_of_a_server_fails_the_run),
+      cmocka_unit_test(test_only_faults_between_client_and_manager_explain_its_retirement),
       cmocka_unit_test(test_only_faults_explain_an_order_that_failed),
       cmocka_unit_test(test_a_server_that_dies_without_a_replica_is_missed),
       cmocka_unit_test(test_servers_meet_faults_of_all_kinds_and_the_run_ends),

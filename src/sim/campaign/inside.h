@@ -12,6 +12,7 @@
  *   members.c          servers that join and leave, arcs that are moved
  *   keeper.c           the manager's journal
  *   leaders.c          several managers that take turns
+ *   retired.c          clients that are declared dead: the faults that explain it
  *   errors.c           errors in the logs of servers and managers
  *   kept.c             refusals and results that members of a chain keep
  *   watch.c            invariants that hold all the time
@@ -366,6 +367,7 @@ struct campaign {
   struct {
     struct pwi_cluster_client *client;
     bool is_mortal;       /* faults may kill its process */
+    uint64_t judged;      /* the last id of it that was declared dead while its process lived; retired.c */
   } clients[CLIENTS_MAX]; /* those that faults concern, in the order of their addition */
   size_t client_count;
   struct pwi_function_set functions;
@@ -449,6 +451,11 @@ bool pwi_errors_are_expected(const struct campaign *campaign, const char *event,
 
 /* members.c: whether the present order of the operator may end so. */
 bool pwi_move_may_end(const struct campaign *campaign, pawl_status status);
+
+/* retired.c: the manager has decided something. Fails the run if a client was declared dead that no fault of the
+ * campaign has kept from the manager. */
+void pwi_retired_look(struct campaign *campaign);
+bool pwi_retired_is_explained(const struct campaign *campaign, struct pwi_sim_node client, int64_t at);
 
 /* kept.c: compares what full members of a chain keep at the same version of an arc. */
 void pwi_kept_look(struct campaign *campaign);

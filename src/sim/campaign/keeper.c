@@ -36,8 +36,9 @@ static void note_safe(struct keeper *keeper, const void *record, size_t size) {
   if (status && !pwi_ledger_refused(status))
     pwi_sim_fail(keeper->campaign->cluster.sim, status, "a record of the manager cannot be applied: %s",
                  pawl_status_name(status));
-  else if (!status)
-    pwi_watch_view(keeper->campaign, &keeper->ledger, keeper->ledger.view);
+  if (status) return;
+  pwi_watch_view(keeper->campaign, &keeper->ledger, keeper->ledger.view);
+  pwi_retired_look(keeper->campaign);
 }
 
 void pwi_keeper_note(struct campaign *campaign, const void *record, size_t size) {
