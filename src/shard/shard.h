@@ -330,8 +330,8 @@ void pwi_shard_follow(struct pwi_shard *shard, const struct pwi_change *change, 
 void pwi_shard_dismiss(struct pwi_shard *shard, struct pawl_range positions);
 
 /* A hash of rows, states and times on these positions: equal for shards with equal contents, and most likely
- * different otherwise. The last ticks to which clients have contributed are times, too. Zero rows and missing rows
- * are equal. Senders that `membership` does not list are ignored. For tests. */
+ * different otherwise. Zero rows and missing rows are equal. Senders that `membership` does not list are
+ * ignored. For tests. */
 uint64_t pwi_shard_digest(const struct pwi_shard *shard, struct pawl_range positions,
                           const struct pwi_membership *membership);
 
@@ -340,6 +340,12 @@ uint64_t pwi_shard_digest(const struct pwi_shard *shard, struct pawl_range posit
  * hear it at different times. For tests. */
 uint64_t pwi_shard_digest_kept(const struct pwi_shard *shard, struct pawl_range positions, struct pwi_sender sender,
                                uint64_t settled);
+/* A hash of the last ticks to which clients of `membership` have contributed. A shard lacks ticks if one could not be
+ * recorded since it was created: it did not know the sender yet, or had no memory. For tests. */
+uint64_t pwi_shard_digest_ticks(const struct pwi_shard *shard, struct pawl_range positions,
+                                const struct pwi_membership *membership);
+bool pwi_shard_lacks_ticks(const struct pwi_shard *shard);
+
 bool pwi_shard_keeps(const struct pwi_shard *shard); /* any refusal or result */
 
 /* The owner is gone: its waiting requests are removed without an answer. */

@@ -371,6 +371,10 @@ struct campaign {
   } clients[CLIENTS_MAX]; /* those that faults concern, in the order of their addition */
   size_t client_count;
   struct pwi_function_set functions;
+  struct {
+    unsigned looks;
+    bool lack_ticks; /* a member had not heard of a client when it applied its push */
+  } kept;
   bool is_quiet; /* no new faults happen, and the operator moves no arcs */
 };
 
