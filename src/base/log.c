@@ -1,4 +1,4 @@
-#include "base/log.h"
+#include "base/log_watch.h"
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +12,16 @@ static struct {
   void *context;
   enum pawl_log_level level;
 } target;
+
+static _Thread_local struct {
+  pwi_log_watch *call;
+  void *context;
+} watch;
+
+void pwi_log_watch_errors(pwi_log_watch *call, void *context) {
+  watch.call = call;
+  watch.context = context;
+}
 
 void pawl_log_set(pawl_log_sink *sink, void *context, enum pawl_log_level level) {
   target.sink = sink;
@@ -39,6 +49,7 @@ static void make_printable(char *text) {
 }
 
 void pwi_log(const struct pwi_log *log, enum pawl_log_level level, const char *event, const char *format, ...) {
+  if (level == PAWL_LOG_ERROR && watch.call) watch.call(watch.context, log, event, format);
   if (!pwi_log_wants(level)) return;
   char text[512];
   int used = snprintf(text, sizeof text, "%s ", event);

@@ -1,5 +1,5 @@
 /* Logging: lines that reach the sink, levels, and rate limits. */
-#include "base/log.h"
+#include "base/log_watch.h"
 #include "base/testing.h"
 
 #define SECOND INT64_C(1000000000)
@@ -144,6 +144,30 @@ static void test_a_limit_holds_every_second_anew(void **state) {
   assert_int_equal(written, 3 * PWI_LOG_BURST);
 }
 
+static void note_error(void *context, const struct pwi_log *log, const char *event, const char *format) {
+  struct seen *seen = context;
+  seen->lines++;
+  snprintf(seen->node, sizeof seen->node, "%s", log->node);
+  snprintf(seen->text, sizeof seen->text, "%s %s", event, format);
+}
+
+static void test_errors_can_be_watched_without_a_sink(void **state) {
+  (void)state;
+  struct seen seen = {0};
+  struct pwi_log log = {.node = "server-3"};
+  pawl_log_set(NULL, NULL, PAWL_LOG_ERROR);
+  pwi_log_watch_errors(note_error, &seen);
+  pwi_log(&log, PAWL_LOG_WARN, "link.down", "why=%d", 1);
+  assert_int_equal(seen.lines, 0);
+  pwi_log(&log, PAWL_LOG_ERROR, "arc.missing", "begin=%d", 1);
+  assert_int_equal(seen.lines, 1);
+  assert_string_equal(seen.node, "server-3");
+  assert_string_equal(seen.text, "arc.missing begin=%d");
+  pwi_log_watch_errors(NULL, NULL);
+  pwi_log(&log, PAWL_LOG_ERROR, "arc.missing", "begin=%d", 1);
+  assert_int_equal(seen.lines, 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_line_carries_level_node_time_and_text),
@@ -153,6 +177,7 @@ int main(void) {
       cmocka_unit_test(test_control_characters_become_harmless),
       cmocka_unit_test(test_long_lines_are_cut),
       cmocka_unit_test(test_levels_have_names),
+      cmocka_unit_test(test_errors_can_be_watched_without_a_sink),
       cmocka_unit_test(test_a_limit_lets_a_burst_through_and_counts_the_rest),
       cmocka_unit_test(test_a_limit_holds_every_second_anew),
   };

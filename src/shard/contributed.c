@@ -35,13 +35,12 @@ static bool find(const struct pwi_shard *shard, struct pwi_vector_id group, stru
   return true;
 }
 
-void pwi_contributed(const struct pwi_shard *shard, struct pwi_clock *clock, const struct pwi_request *request,
+void pwi_contributed(struct pwi_shard *shard, struct pwi_clock *clock, const struct pwi_request *request,
                      struct pwi_sender sender, struct pawl_range keys) {
   struct pwi_sender client;
   if (!clock || !pwi_terms_are_aggregate(&request->terms)) return;
-  if (!find(shard, (struct pwi_vector_id){request->terms.other}, sender, &client)) return;
-  pawl_status status = pwi_clock_set(clock, client, keys, request->tick);
-  (void)status; /* see above */
+  bool is_known = find(shard, (struct pwi_vector_id){request->terms.other}, sender, &client);
+  if (!is_known || pwi_clock_set(clock, client, keys, request->tick)) shard->lacks_ticks = true; /* see above */
 }
 
 bool pwi_contributed_walk(const struct pwi_shard *shard, const struct pwi_vector *vector, struct pwi_vector_id group,
@@ -50,6 +49,13 @@ bool pwi_contributed_walk(const struct pwi_shard *shard, const struct pwi_vector
   struct pwi_sender client;
   return find(shard, group, sender, &client) && pwi_clock_has(clock, client) &&
          pwi_clock_walk(clock, client, keys, pieces_out) == PAWL_OK;
+}
+
+bool pwi_contributed_is_known(const struct pwi_membership *membership, struct pwi_sender client) {
+  for (size_t i = 0; client.id & MARK && i < membership->group_count; i++)
+    for (size_t k = 0; k < membership->sender_count; k++)
+      if (id_of(key_of(&membership->senders[k]), membership->groups[i].group) == client.id) return true;
+  return false;
 }
 
 /* --- clients that are gone ------------------------------------------------------------------------------ */

@@ -3,6 +3,7 @@
  * The group has three members, senders 1 to 3. Sender 4 is the client of sender 2 under its new id, and sender 5 the
  * client of sender 3. Values are pushed to the whole vector. */
 #include "shard/aggregate_testing.h"
+#include "shard/inside.h"
 
 static void identify(struct fixture *f) {
   static const unsigned char keys[] = {11, 12, 13, 12, 13};
@@ -172,6 +173,8 @@ static void test_a_follower_does_not_wait_for_a_part_that_was_refused(void **sta
   struct pwi_change change = {.effect = PWI_EFFECT_REFUSAL, .request = refused.request, .status = PAWL_MISMATCH};
   pwi_shard_follow(follower, &change, WHOLE_RING, &outcome);
   assert_int_equal(outcome.code, PWI_CODE_OK);
+  assert_true(pwi_shard_digest_ticks(f.shard, WHOLE_RING, &f.membership) ==
+              pwi_shard_digest_ticks(follower, WHOLE_RING, &f.membership));
   pwi_shard_destroy(f.shard);
   f.shard = follower;
   push(&f, 2, 1, 1, 2);
@@ -221,6 +224,20 @@ static void test_followers_know_who_has_contributed(void **state) {
   push(&f, 4, 1, 1, 4);
   assert_int_equal(told(4), 1);
   assert_stored(&f, 7);
+  stop(&f);
+}
+
+/* Members of a chain are compared by their digests. */
+static void test_the_digest_of_a_shard_has_the_ticks(void **state) {
+  (void)state;
+  struct fixture f;
+  struct push later;
+  start_without_the_second(&f);
+  uint64_t before = pwi_shard_digest_ticks(f.shard, WHOLE_RING, &f.membership);
+  make_push(&later, 1, 2, 2, 4);
+  pwi_contributed(f.shard, &f.shard->vectors[0]->clocks[PWI_TASKS], &later.request, later.request.sender,
+                  later.request.terms.claim);
+  assert_true(before != pwi_shard_digest_ticks(f.shard, WHOLE_RING, &f.membership));
   stop(&f);
 }
 
@@ -296,6 +313,7 @@ int main(void) {
       cmocka_unit_test(test_a_head_that_takes_over_does_not_wait_for_a_part_that_was_refused),
       cmocka_unit_test(test_a_follower_does_not_wait_for_a_part_that_was_refused),
       cmocka_unit_test(test_followers_know_who_has_contributed),
+      cmocka_unit_test(test_the_digest_of_a_shard_has_the_ticks),
       cmocka_unit_test(test_the_ticks_of_another_group_do_not_count),
       cmocka_unit_test(test_ticks_of_clients_that_are_gone_are_discarded),
   };

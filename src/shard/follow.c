@@ -136,8 +136,8 @@ static pawl_status follow_tick(struct pwi_vector *group, const struct pwi_reques
 }
 
 /* If the times have not arrived, the refusals that arrive with them include this one. */
-static pawl_status follow_refusal(const struct pwi_shard *shard, struct pwi_vector *vector,
-                                  const struct pwi_change *change, struct pawl_range keys) {
+static pawl_status follow_refusal(struct pwi_shard *shard, struct pwi_vector *vector, const struct pwi_change *change,
+                                  struct pawl_range keys) {
   struct pwi_clock *clock = clock_of(vector, PWI_TASKS, keys);
   if (pwi_is_planted(PWI_PLANTED_LOST_REFUSAL)) return PAWL_OK;
   pwi_contributed(shard, clock, &change->request, change->request.sender, keys);
@@ -207,13 +207,16 @@ static uint64_t digest_rows(const struct pwi_vector *vector, struct pawl_range k
   return sum;
 }
 
+/* `are_ticks`: the last ticks to which clients have contributed, instead of the times of senders. */
 static uint64_t digest_clock(const struct pwi_clock *clock, struct pawl_range keys,
-                             const struct pwi_membership *membership) {
+                             const struct pwi_membership *membership, bool are_ticks) {
   struct pwi_sender sender;
   struct pawl_range run;
   uint64_t sum = 0;
   for (size_t at = 0; pwi_clock_next_sender(clock, &at, &sender);) {
-    if (!pwi_membership_find(membership, sender)) continue;
+    bool is_known =
+        are_ticks ? pwi_contributed_is_known(membership, sender) : pwi_membership_find(membership, sender) != NULL;
+    if (!is_known) continue;
     for (uint64_t from = 0; pwi_times_next_run(clock, keys, from, &run); from = run.end) {
       struct pwi_clock_pieces pieces;
       struct pwi_clock_piece piece;
@@ -227,6 +230,70 @@ static uint64_t digest_clock(const struct pwi_clock *clock, struct pawl_range ke
   return sum;
 }
 
+/* Ranges of one fact count by their ends, so that it makes no difference into how many pieces a range is cut. */
+static uint64_t digest_range(struct pawl_range range, uint64_t fact) {
+  return pwi_mix64(range.begin + fact) - pwi_mix64(range.end + fact);
+}
+
+static uint64_t digest_refusals(const struct pwi_vector *vector, struct pawl_range keys, struct pwi_sender sender,
+                                uint64_t settled) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < vector->refusals.count; i++) {
+    const struct pwi_refusal *item = &vector->refusals.items[i];
+    struct pawl_range range = pawl_range_common(item->range, keys);
+    uint64_t words[] = {vector->entry.id.id, item->task, (uint64_t)(int64_t)item->status};
+    if (item->sender.id != sender.id || item->task <= settled || pawl_range_is_empty(range)) continue;
+    sum += digest_range(range, pwi_hash(words, sizeof words, 3));
+  }
+  return sum;
+}
+
+static uint64_t digest_results(const struct pwi_vector *vector, struct pawl_range keys, struct pwi_sender sender,
+                               uint64_t settled) {
+  uint64_t sum = 0;
+  for (size_t i = 0; i < vector->results.count; i++) {
+    const struct pwi_kept_result *item = &vector->results.items[i];
+    struct pawl_range range = pawl_range_common(item->is.range, keys);
+    uint64_t words[] = {vector->entry.id.id, item->task, item->is.origin, item->is.count};
+    if (item->sender.id != sender.id || item->task <= settled || pawl_range_is_empty(range)) continue;
+    uint64_t hash = pwi_hash(item->is.combine, sizeof item->is.combine, pwi_hash(words, sizeof words, 4));
+    sum += digest_range(range, pwi_hash(item->is.values, sizeof item->is.values, hash));
+  }
+  return sum;
+}
+
+uint64_t pwi_shard_digest_kept(const struct pwi_shard *shard, struct pawl_range positions, struct pwi_sender sender,
+                               uint64_t settled) {
+  uint64_t digest = 0;
+  for (size_t i = 0; i < shard->vector_count; i++) {
+    struct pawl_range keys = pwi_vector_keys(shard->vectors[i], positions);
+    if (pawl_range_is_empty(keys)) continue;
+    digest += digest_refusals(shard->vectors[i], keys, sender, settled);
+    digest += digest_results(shard->vectors[i], keys, sender, settled);
+  }
+  return digest;
+}
+
+uint64_t pwi_shard_digest_ticks(const struct pwi_shard *shard, struct pawl_range positions,
+                                const struct pwi_membership *membership) {
+  uint64_t digest = 0;
+  for (size_t i = 0; i < shard->vector_count; i++) {
+    const struct pwi_vector *vector = shard->vectors[i];
+    struct pawl_range keys = pwi_vector_keys(vector, positions);
+    if (pawl_range_is_empty(keys)) continue;
+    digest += vector->entry.id.id * digest_clock(&vector->clocks[PWI_TASKS], keys, membership, true);
+  }
+  return digest;
+}
+
+bool pwi_shard_lacks_ticks(const struct pwi_shard *shard) { return shard->lacks_ticks; }
+
+bool pwi_shard_keeps(const struct pwi_shard *shard) {
+  for (size_t i = 0; i < shard->vector_count; i++)
+    if (shard->vectors[i]->refusals.count > 0 || shard->vectors[i]->results.count > 0) return true;
+  return false;
+}
+
 uint64_t pwi_shard_digest(const struct pwi_shard *shard, struct pawl_range positions,
                           const struct pwi_membership *membership) {
   uint64_t digest = 0;
@@ -235,8 +302,8 @@ uint64_t pwi_shard_digest(const struct pwi_shard *shard, struct pawl_range posit
     struct pawl_range keys = pwi_vector_keys(vector, positions);
     if (pawl_range_is_empty(keys)) continue;
     uint64_t words[] = {vector->entry.id.id, digest_rows(vector, keys),
-                        digest_clock(&vector->clocks[PWI_TASKS], keys, membership),
-                        vector->is_group ? digest_clock(&vector->clocks[PWI_TICKS], keys, membership) : 0};
+                        digest_clock(&vector->clocks[PWI_TASKS], keys, membership, false),
+                        vector->is_group ? digest_clock(&vector->clocks[PWI_TICKS], keys, membership, false) : 0};
     bool is_empty = words[1] == 0 && words[2] == 0 && words[3] == 0; /* same digest as an unknown vector */
     if (!is_empty) digest += pwi_mix64(pwi_hash(words, sizeof words, 2));
   }

@@ -96,6 +96,15 @@ static void assert_equal(const struct world *world) {
               pwi_shard_digest(world->follower, WHOLE_RING, &world->membership));
 }
 
+/* The sender has settled no task: what it may ask for again. */
+static uint64_t kept_by(const struct pwi_shard *shard, uint64_t sender) {
+  return pwi_shard_digest_kept(shard, WHOLE_RING, (struct pwi_sender){sender}, 0);
+}
+
+static void assert_keep_the_same(const struct world *world) {
+  for (uint64_t s = 1; s <= SENDERS; s++) assert_true(kept_by(world->head, s) == kept_by(world->follower, s));
+}
+
 /* --- the head ------------------------------------------------------------------------------------------- */
 
 static void choose_keys(struct world *world, struct pwi_request *request, size_t v) {
@@ -277,6 +286,7 @@ static void test_a_follower_equals_the_head_after_every_change(void **state) {
       do_something(world);
       follow_in_pieces(world);
       assert_equal(world);
+      assert_keep_the_same(world);
       if (world->has_change && world->change.effect == PWI_EFFECT_REFUSAL) assert_remembers(world, &world->change);
     }
     rows += world->rows, refusals += world->refusals, turns += world->turns, wanted += world->wanted;
@@ -284,6 +294,25 @@ static void test_a_follower_equals_the_head_after_every_change(void **state) {
   }
   print_message("rows %zu refusals %zu ticks %zu wanted %zu\n", rows, refusals, turns, wanted);
   assert_true(rows > 5000 && refusals > 300 && turns > 1000 && wanted > 100);
+  test_free(world);
+}
+
+static void test_a_follower_that_keeps_another_refusal_has_another_digest(void **state) {
+  (void)state;
+  struct world *world = test_malloc(sizeof *world);
+  start(world, 2, UINT64_MAX, true);
+  for (push_some(world); !world->has_change || world->change.effect != PWI_EFFECT_REFUSAL; push_some(world))
+    follow(world, WHOLE_RING);
+  struct pwi_change change = world->change;
+  uint64_t sender = change.request.sender.id;
+  struct pwi_sender settled = {sender};
+  world->change.status = change.status == PAWL_REFUSED ? PAWL_NODE_FULL : PAWL_REFUSED;
+  follow(world, WHOLE_RING);
+  assert_equal(world);
+  assert_true(kept_by(world->head, sender) != 0);
+  assert_true(kept_by(world->head, sender) != kept_by(world->follower, sender));
+  assert_true(pwi_shard_digest_kept(world->head, WHOLE_RING, settled, change.request.task) == 0);
+  stop(world);
   test_free(world);
 }
 
@@ -544,6 +573,7 @@ static void test_a_change_for_which_there_is_no_memory_may_be_tried_again(void *
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_follower_equals_the_head_after_every_change),
+      cmocka_unit_test(test_a_follower_that_keeps_another_refusal_has_another_digest),
       cmocka_unit_test(test_a_follower_that_is_filled_meanwhile_equals_the_head),
       cmocka_unit_test(test_a_follower_that_is_filled_while_vectors_are_loaded_equals_the_head),
       cmocka_unit_test(test_a_filling_that_is_broken_off_begins_anew),

@@ -279,6 +279,7 @@ struct pwi_shard {
   struct pwi_row_rule run;      /* the row function of this request */
   struct pwi_run_result result; /* its result */
 
+  bool lacks_ticks;         /* a contribution could not be recorded, for tests */
   size_t forgotten;         /* senders since the ticks of clients that are gone were discarded */
   uint64_t aggregate_steps; /* pieces of other ticks examined by pushes, for tests */
   struct pwi_aggregate *aggregates;
@@ -516,12 +517,15 @@ bool pwi_serve_relayed(struct pwi_shard *shard, struct pwi_vector *vector, const
 
 /* Of shard/contributed.c. A push of a group was applied or refused: records in the clock of tasks that the client of
  * `sender` has contributed to its tick, on these keys. Ignores other requests, and a clock that is NULL. */
-void pwi_contributed(const struct pwi_shard *shard, struct pwi_clock *clock, const struct pwi_request *request,
+void pwi_contributed(struct pwi_shard *shard, struct pwi_clock *clock, const struct pwi_request *request,
                      struct pwi_sender sender, struct pawl_range keys);
 
 /* Iterates over the last ticks to which the client of a sender has contributed. Returns false if none is known. */
 bool pwi_contributed_walk(const struct pwi_shard *shard, const struct pwi_vector *vector, struct pwi_vector_id group,
                           struct pwi_sender sender, struct pawl_range keys, struct pwi_clock_pieces *pieces_out);
+
+/* Returns true if the id stands for a client of the membership and a group. */
+bool pwi_contributed_is_known(const struct pwi_membership *membership, struct pwi_sender client);
 
 /* Discards the ticks of clients that are gone, if the membership has forgotten many senders since the last time. */
 void pwi_contributed_strike(struct pwi_shard *shard);

@@ -222,6 +222,10 @@ static void test_a_follower_has_rows_and_result(void **state) {
   assert_int_equal(outcome.code, PWI_CODE_OK);
   pwi_shard_follow(f.other, &change, pawl_range_of(HALF, PWI_RING_END), &outcome);
   assert_int_equal(outcome.code, PWI_CODE_OK);
+  struct pwi_sender sender = request.sender;
+  uint64_t kept = pwi_shard_digest_kept(f.shard, WHOLE_RING, sender, 1);
+  assert_true(kept != 0 && kept == pwi_shard_digest_kept(f.other, WHOLE_RING, sender, 1));
+  assert_true(pwi_shard_digest_kept(f.shard, WHOLE_RING, sender, 2) == 0);
   served = run(f.other, part_of(request, 0, SIZE / 2));
   struct pwi_run_result result = result_of(served, 2);
   assert_true(result.origin == 0 && result.values[1] == 99 && served.effect == PWI_EFFECT_NONE);

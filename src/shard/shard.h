@@ -335,6 +335,19 @@ void pwi_shard_dismiss(struct pwi_shard *shard, struct pawl_range positions);
 uint64_t pwi_shard_digest(const struct pwi_shard *shard, struct pawl_range positions,
                           const struct pwi_membership *membership);
 
+/* A hash of the refusals and results of row functions that the shard keeps on these positions for tasks of the sender
+ * after `settled`. A shard may drop those up to `settled` as soon as it hears the number from the sender, and shards
+ * hear it at different times. For tests. */
+uint64_t pwi_shard_digest_kept(const struct pwi_shard *shard, struct pawl_range positions, struct pwi_sender sender,
+                               uint64_t settled);
+/* A hash of the last ticks to which clients of `membership` have contributed. A shard lacks ticks if one could not be
+ * recorded since it was created: it did not know the sender yet, or had no memory. For tests. */
+uint64_t pwi_shard_digest_ticks(const struct pwi_shard *shard, struct pawl_range positions,
+                                const struct pwi_membership *membership);
+bool pwi_shard_lacks_ticks(const struct pwi_shard *shard);
+
+bool pwi_shard_keeps(const struct pwi_shard *shard); /* any refusal or result */
+
 /* The owner is gone: its waiting requests are removed without an answer. */
 void pwi_shard_forget_waiters(struct pwi_shard *shard, uint64_t owner);
 

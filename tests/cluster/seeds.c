@@ -23,11 +23,11 @@ static void print_figures(const struct pwi_campaigns_result *result) {
 static void check_figures(const struct pwi_campaign_figures *met) {
   assert_true(met->pushes > 0 && met->pulls > 0 && met->barriers > 0 && met->faults > 0 && met->worker_kills > 0);
   assert_true(met->resent > 0 && met->gaps > 0 && met->wanted > 0 && met->not_here > 0);
-  assert_true(met->retirements > 0 && met->moves > 0 && met->refusals > 0);
+  assert_true(met->retirements > 0 && met->judged > 0 && met->moves > 0 && met->refusals > 0);
   assert_true(met->manager_kills > 0 && met->disk_faults > 0 && met->joins > 0 && met->leaves > 0);
   assert_true(met->replays > 0 && met->snapshots > 0);
   assert_true(met->server_kills > 0 && met->server_faults > 0 && met->failovers > 0 && met->fills > 0);
-  assert_true(met->digests > 0 && met->iterations > 0 && met->waits > 0);
+  assert_true(met->digests > 0 && met->kept > 0 && met->iterations > 0 && met->waits > 0);
   assert_true(met->scans > 0 && met->creates > 0 && met->deletes > 0 && met->restores > 0 && met->fenced > 0);
   assert_true(met->group_pushes > 0 && met->group_pulls > 0 && met->triggers > 0 && met->calls > 0);
   assert_true(met->linear_calls > 0 && met->folds > 0 && met->local_pushes > 0 && met->local_pulls > 0);

@@ -278,11 +278,13 @@ void pwi_campaign_run(const struct pwi_campaign_config *config, struct pwi_campa
     return;
   }
   campaign->config = *config;
+  pwi_errors_watch(campaign);
   pawl_status status = begin(campaign);
   if (!status) status = come_to_rest(campaign);
   if (!status) pwi_watch_look(campaign);
   if (!status) status = pwi_campaign_compare(campaign);
   conclude(campaign, status, result_out);
+  pwi_errors_leave();
   pwi_cluster_close(&campaign->cluster);
   pwi_leaders_close(campaign);
   pwi_saver_disk_close(campaign);

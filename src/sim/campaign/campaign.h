@@ -203,11 +203,13 @@ void pwi_campaign_describe(const struct pwi_campaign_config *config, char *text,
   X(late_rests, "campaigns in which servers were whole later than the view")                                           \
   X(moves, "arcs moved")                                                                                               \
   X(digests, "members compared")                                                                                       \
+  X(kept, "members that kept refusals or results, compared")                                                           \
   X(resent, "messages resent")                                                                                         \
   X(gaps, "gaps")                                                                                                      \
   X(wanted, "key lists forgotten")                                                                                     \
   X(not_here, "keys that had moved")                                                                                   \
   X(retirements, "clients declared dead")                                                                              \
+  X(judged, "clients declared dead that lived")                                                                        \
   X(refusals, "pushes refused")                                                                                        \
   X(holds, "waits for more urgent clients")
 

@@ -202,6 +202,214 @@ static void test_servers_meet_faults_of_all_kinds_and_the_run_ends(void **state)
   assert_true(met.server_kills > 0 && met.server_faults > 0 && met.faults > 0);
 }
 
+static void test_only_injected_faults_explain_errors(void **state) {
+  (void)state;
+  static struct campaign campaign;
+  const char *failed = "why=%s what=the-journal-failed", *older = "why=%s what=journal-is-not-the-newest";
+  assert_false(pwi_errors_are_expected(&campaign, "arc.missing", ""));
+  assert_false(pwi_errors_are_expected(&campaign, "data.lost", ""));
+  assert_false(pwi_errors_are_expected(&campaign, "manager.stopped", failed));
+  assert_false(pwi_errors_are_expected(&campaign, "journal.broken", ""));
+  campaign.figures.disk_faults = campaign.figures.server_kills = 1;
+  assert_true(pwi_errors_are_expected(&campaign, "manager.stopped", failed));
+  assert_true(pwi_errors_are_expected(&campaign, "journal.broken", ""));
+  assert_false(pwi_errors_are_expected(&campaign, "manager.stopped", older));
+  assert_false(pwi_errors_are_expected(&campaign, "data.lost", ""));
+  campaign.config.workloads = UINT32_C(1) << PWI_WORKLOAD_LOSS;
+  assert_true(pwi_errors_are_expected(&campaign, "data.lost", ""));
+  assert_false(pwi_errors_are_expected(&campaign, "arc.missing", ""));
+}
+
+/* A server that logs an error ends the run, and no other node does. */
+static void test_an_error_of_a_server_fails_the_run(void **state) {
+  (void)state;
+  static struct campaign campaign;
+  static struct pwi_cluster_server server = {.name = "s0"};
+  for (int is_server = 0; is_server < 2; is_server++) {
+    struct pwi_log log = {.node = is_server ? "s0" : "w0"};
+    struct pwi_sim_config config;
+    memset(&campaign, 0, sizeof campaign);
+    pwi_sim_config_init(&config);
+    assert_int_equal(pwi_sim_create(&config, &campaign.cluster.sim), PAWL_OK);
+    campaign.cluster.servers = &server;
+    campaign.cluster.server_count = 1;
+    campaign.leaders.count = 1;
+    pwi_errors_watch(&campaign);
+    pwi_log(&log, PAWL_LOG_ERROR, "arc.missing", "begin=%d", 1);
+    pwi_errors_leave();
+    assert_int_equal(pwi_sim_failure(campaign.cluster.sim) != NULL, is_server);
+    pwi_sim_destroy(campaign.cluster.sim);
+  }
+}
+
+/* --- clients -------------------------------------------------------------------------------------------- */
+
+/* Node 1 is the manager, node 2 the client, which was declared dead at 5 s. Its grace is 100 ms. */
+static bool is_retirement_explained(struct pwi_sim_fault fault) {
+  static struct campaign campaign;
+  memset(&campaign, 0, sizeof campaign);
+  campaign.config.client_grace_ns = 100 * MS;
+  campaign.cluster.manager_node.index = 1;
+  campaign.havoc.items[campaign.havoc.item_count++] = fault;
+  return pwi_retired_is_explained(&campaign, (struct pwi_sim_node){2}, 5 * PWI_SIM_SECOND);
+}
+
+static void test_only_faults_between_client_and_manager_explain_its_retirement(void **state) {
+  (void)state;
+  const struct pwi_sim_node manager = {1}, client = {2}, other = {3};
+  struct pwi_sim_fault fault = {.at = 4 * PWI_SIM_SECOND,
+                                .duration = 200 * MS,
+                                .kind = PWI_SIM_FAULT_PAUSE,
+                                .node = client,
+                                .other = PWI_SIM_ALL};
+  assert_true(is_retirement_explained(fault));
+  fault.at = 2 * PWI_SIM_SECOND;
+  assert_false(is_retirement_explained(fault)); /* long ago */
+  fault.at = 6 * PWI_SIM_SECOND;
+  assert_false(is_retirement_explained(fault));
+  fault.at = 4 * PWI_SIM_SECOND;
+  fault.node = other;
+  assert_false(is_retirement_explained(fault));
+  fault.node = manager;
+  assert_true(is_retirement_explained(fault));
+  fault.kind = PWI_SIM_FAULT_KILL;
+  assert_false(is_retirement_explained(fault)); /* it waits for its clients when it is back */
+  fault.at = 3 * PWI_SIM_SECOND;
+  assert_true(is_retirement_explained(fault)); /* the known bug */
+  fault.at = 4 * PWI_SIM_SECOND;
+  fault.kind = PWI_SIM_FAULT_PART;
+  fault.other = other;
+  assert_false(is_retirement_explained(fault));
+  fault.other = client;
+  assert_true(is_retirement_explained(fault));
+  fault.node = other;
+  assert_false(is_retirement_explained(fault));
+}
+
+/* --- the operator --------------------------------------------------------------------------------------- */
+
+static void test_only_faults_explain_an_order_that_failed(void **state) {
+  (void)state;
+  static const int whole[][5] = {{1, 2}, {2, 1}};
+  static struct campaign campaign;
+  static struct watched_view views[2];
+  memset(&campaign, 0, sizeof campaign);
+  views[1].view = make_view(whole, 2);
+  campaign.watch.views = views;
+  campaign.watch.epochs = 2;
+  campaign.havoc.move_epoch = 1;
+  campaign.havoc.move_to = 2;
+  campaign.config.shards = 1;
+  assert_true(pwi_move_may_end(&campaign, PAWL_OK));
+  assert_false(pwi_move_may_end(&campaign, PAWL_NOT_FOUND));
+  assert_false(pwi_move_may_end(&campaign, PAWL_UNSUPPORTED));
+  assert_false(pwi_move_may_end(&campaign, PAWL_IO));
+  assert_false(pwi_move_may_end(&campaign, PAWL_INVALID));
+  campaign.havoc.move_to = 9; /* the view does not have it */
+  campaign.config.shards = 2;
+  campaign.figures.disk_faults = 1;
+  assert_true(pwi_move_may_end(&campaign, PAWL_NOT_FOUND));
+  assert_true(pwi_move_may_end(&campaign, PAWL_UNSUPPORTED));
+  assert_true(pwi_move_may_end(&campaign, PAWL_IO));
+  pwi_view_release(views[1].view);
+}
+
+/* --- the manager's journal ------------------------------------------------------------------------------ */
+
+static void note_nothing(void *context, pawl_status status) { (void)context, (void)status; }
+static pawl_status visit_nothing(void *context, const void *record, size_t size) {
+  (void)context, (void)record, (void)size;
+  return PAWL_OK;
+}
+
+/* A manager with one sender, whose journal and keeper have the same records. */
+static void open_keeper(struct campaign *campaign) {
+  struct keeper *keeper = &campaign->keeper;
+  struct pwi_sim_config config;
+  struct pwi_writer record = {0};
+  struct pwi_membership_sender sender = {.sender = {1}, .job = "test", .address = "", .host = "", .rack = ""};
+  memset(campaign, 0, sizeof *campaign);
+  pwi_sim_config_init(&config);
+  assert_int_equal(pwi_sim_create(&config, &campaign->cluster.sim), PAWL_OK);
+  campaign->config.keeper = PWI_KEEPER_FILE;
+  pwi_keeper_init(campaign);
+  assert_int_equal(pwi_journal_memory_create(&keeper->file), PAWL_OK);
+  keeper->file->safe = keeper->journal.safe = note_nothing;
+  for (int i = 0; i < 2; i++) {
+    pwi_writer_reset(&record);
+    if (i == 0)
+      pwi_record_born(&record, 7);
+    else
+      pwi_record_sender(&record, 99, "", &sender);
+    assert_int_equal(record.status, PAWL_OK);
+    keeper->file->ops->append(keeper->file, record.data, record.size);
+    pwi_keeper_note(campaign, record.data, record.size);
+  }
+  pwi_writer_fini(&record);
+  assert_int_equal(keeper->ledger.sender_count, 1);
+}
+
+/* Ends the manager. Returns true if the run has failed. */
+static bool close_keeper(struct campaign *campaign) {
+  bool has_failed = pwi_sim_failure(campaign->cluster.sim) != NULL;
+  pwi_keeper_close(campaign, &campaign->keeper.journal);
+  pwi_keeper_fini(campaign);
+  pwi_watch_fini(campaign);
+  pwi_sim_destroy(campaign->cluster.sim);
+  return has_failed;
+}
+
+static void test_a_journal_must_have_every_field_of_durable_records(void **state) {
+  (void)state;
+  static struct campaign campaign;
+  struct pwi_journal *journal = &campaign.keeper.journal;
+  for (int is_wrong = 0; is_wrong < 2; is_wrong++) {
+    open_keeper(&campaign);
+    if (is_wrong) campaign.keeper.ledger.senders[0].secret++;
+    assert_int_equal(journal->ops->replay(journal, visit_nothing, NULL), PAWL_OK);
+    assert_int_equal(close_keeper(&campaign), is_wrong);
+  }
+}
+
+static void test_a_snapshot_must_have_every_field_of_durable_records(void **state) {
+  (void)state;
+  static struct campaign campaign;
+  struct pwi_journal *journal = &campaign.keeper.journal;
+  for (int is_wrong = 0; is_wrong < 2; is_wrong++) {
+    struct pwi_writer record = {0};
+    open_keeper(&campaign);
+    pwi_record_snapshot(&record, &campaign.keeper.ledger);
+    if (is_wrong) campaign.keeper.ledger.senders[0].secret++;
+    journal->ops->replace(journal, record.data, record.size);
+    assert_int_equal(close_keeper(&campaign), is_wrong);
+    pwi_writer_fini(&record);
+  }
+}
+
+/* The manager was killed while its last record was written, and the journal has it or not. */
+static void test_a_journal_may_have_a_record_that_was_not_confirmed(void **state) {
+  (void)state;
+  static struct campaign campaign;
+  struct keeper *keeper = &campaign.keeper;
+  for (int has_it = 0; has_it < 2; has_it++) {
+    struct pwi_writer record = {0};
+    open_keeper(&campaign);
+    struct pwi_journal *file = keeper->file;
+    file->safe = NULL;
+    if (!has_it) assert_int_equal(pwi_journal_memory_create(&keeper->file), PAWL_OK);
+    keeper->file->safe = note_nothing;
+    pwi_record_retire(&record, 1);
+    keeper->journal.ops->append(&keeper->journal, record.data, record.size);
+    if (has_it) assert_int_equal(pwi_journal_memory_create(&keeper->file), PAWL_OK);
+    pwi_keeper_close(&campaign, &keeper->journal);
+    keeper->file = file;
+    assert_int_equal(keeper->journal.ops->replay(&keeper->journal, visit_nothing, NULL), PAWL_OK);
+    assert_int_equal(pwi_membership_is_live(&keeper->ledger.membership, (struct pwi_sender){1}), !has_it);
+    assert_false(close_keeper(&campaign));
+    pwi_writer_fini(&record);
+  }
+}
+
 /* --- robustness ----------------------------------------------------------------------------------------- */
 
 /* Roles survive a lack of memory; the simulator does not and may end the run. Nothing may leak or crash. */
@@ -289,8 +497,15 @@ int main(void) {
       cmocka_unit_test(test_one_of_two_members_may_be_lost_and_no_other_before_it_is_replaced),
       cmocka_unit_test(test_two_of_three_may_be_lost_but_no_more_than_the_view_accounts_for),
       cmocka_unit_test(test_only_injected_faults_explain_a_lost_copy),
+      cmocka_unit_test(test_only_injected_faults_explain_errors),
+      cmocka_unit_test(test_an_error_of_a_server_fails_the_run),
+      cmocka_unit_test(test_only_faults_between_client_and_manager_explain_its_retirement),
+      cmocka_unit_test(test_only_faults_explain_an_order_that_failed),
       cmocka_unit_test(test_a_server_that_dies_without_a_replica_is_missed),
       cmocka_unit_test(test_servers_meet_faults_of_all_kinds_and_the_run_ends),
+      cmocka_unit_test(test_a_journal_must_have_every_field_of_durable_records),
+      cmocka_unit_test(test_a_snapshot_must_have_every_field_of_durable_records),
+      cmocka_unit_test(test_a_journal_may_have_a_record_that_was_not_confirmed),
       cmocka_unit_test(test_a_campaign_without_memory_ends_and_leaves_nothing_behind),
       cmocka_unit_test(test_many_seeds_in_several_threads_give_what_they_give_in_one),
       cmocka_unit_test(test_a_caller_who_has_enough_gets_what_was_run),

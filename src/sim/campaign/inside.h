@@ -12,6 +12,9 @@
  *   members.c          servers that join and leave, arcs that are moved
  *   keeper.c           the manager's journal
  *   leaders.c          several managers that take turns
+ *   retired.c          clients that are declared dead: the faults that explain it
+ *   errors.c           errors in the logs of servers and managers
+ *   kept.c             refusals and results that members of a chain keep
  *   watch.c            invariants that hold all the time
  *   rest.c             the state of all servers at the end
  *   server_function.c  the server function of campaigns
@@ -218,6 +221,7 @@ struct havoc {
   struct pwi_cluster_client client; /* the operator, which moves arcs */
   struct pwi_asking move;
   bool is_moving;
+  uint64_t move_to, move_epoch; /* the server that was asked for, and the operator's view */
 };
 
 /* True if a fault that may cost one of `nodes` leaves every chain with a full member, whatever the next
@@ -262,7 +266,8 @@ struct keeper {
   /* records that the manager takes for durable, and that will be when its disk is done */
   struct kept *due, **due_end;
   bool is_replacing;
-  struct pwi_net *net;             /* the manager's */
+  struct kept *unknown; /* in a file: records of an earlier manager that the journal may have or not, in their order */
+  struct pwi_net *net;  /* the manager's */
   struct kept *first, **end;       /* the remote store */
   struct kept *pending;            /* the record that is travelling there */
   struct pwi_ledger ledger;        /* the state after all durable records */
@@ -383,9 +388,14 @@ struct campaign {
   struct {
     struct pwi_cluster_client *client;
     bool is_mortal;       /* faults may kill its process */
+    uint64_t judged;      /* the last id of it that was declared dead while its process lived; retired.c */
   } clients[CLIENTS_MAX]; /* those that faults concern, in the order of their addition */
   size_t client_count;
   struct pwi_function_set functions;
+  struct {
+    unsigned looks;
+    bool lack_ticks; /* a member had not heard of a client when it applied its push */
+  } kept;
   bool is_quiet; /* no new faults happen, and the operator moves no arcs */
 };
 
@@ -458,6 +468,22 @@ bool pwi_workloads_describe(const struct campaign *campaign, char *text, size_t 
 void pwi_workloads_view(struct campaign *campaign, const struct pwi_view *view);       /* the view is durable */
 PAWL_MUST_USE pawl_status pwi_workloads_check(struct campaign *campaign);
 void pwi_workloads_fini(struct campaign *campaign);
+
+/* errors.c: an ERROR that a server or manager logs fails the run, unless the faults of the campaign explain it. */
+void pwi_errors_watch(struct campaign *campaign);
+void pwi_errors_leave(void);
+bool pwi_errors_are_expected(const struct campaign *campaign, const char *event, const char *format);
+
+/* members.c: whether the present order of the operator may end so. */
+bool pwi_move_may_end(const struct campaign *campaign, pawl_status status);
+
+/* retired.c: the manager has decided something. Fails the run if a client was declared dead that no fault of the
+ * campaign has kept from the manager. */
+void pwi_retired_look(struct campaign *campaign);
+bool pwi_retired_is_explained(const struct campaign *campaign, struct pwi_sim_node client, int64_t at);
+
+/* kept.c: compares what full members of a chain keep at the same version of an arc. */
+void pwi_kept_look(struct campaign *campaign);
 
 /* keeper.c */
 void pwi_keeper_init(struct campaign *campaign);

@@ -2,8 +2,9 @@
  *
  * The keeper records every durable record in a ledger of its own. All else is compared with that ledger,
  * because the manager may announce only durable records. A journal that is replayed after the manager
- * died must give the same history, as far as it was durable; it may contain one more record that was being
- * written.
+ * died must give exactly the ledger of all durable records, byte by byte as a snapshot. Records of which it
+ * was not known whether they are durable may follow, in their order. A snapshot that replaces all records
+ * must be that of the same ledger.
  *
  * A journal in a file blocks its node: actions of the manager after a sync happen when the sync is over;
  * if the manager is killed before, they have not happened. So records that the manager takes for durable
@@ -35,8 +36,9 @@ static void note_safe(struct keeper *keeper, const void *record, size_t size) {
   if (status && !pwi_ledger_refused(status))
     pwi_sim_fail(keeper->campaign->cluster.sim, status, "a record of the manager cannot be applied: %s",
                  pawl_status_name(status));
-  else if (!status)
-    pwi_watch_view(keeper->campaign, &keeper->ledger, keeper->ledger.view);
+  if (status) return;
+  pwi_watch_view(keeper->campaign, &keeper->ledger, keeper->ledger.view);
+  pwi_retired_look(keeper->campaign);
 }
 
 void pwi_keeper_note(struct campaign *campaign, const void *record, size_t size) {
@@ -130,29 +132,55 @@ static void note_due(void *context) {
   }
 }
 
-static void forget_due(struct keeper *keeper) {
+static void forget_unknown(struct keeper *keeper) {
+  while (keeper->unknown) {
+    struct kept *kept = keeper->unknown;
+    keeper->unknown = kept->next;
+    pwi_free(kept);
+  }
+}
+
+/* The journal may have the record when it is read again. */
+static void note_unknown(struct keeper *keeper, struct kept *kept) {
+  struct kept **end = &keeper->unknown;
+  if (!kept) return;
+  while (*end) end = &(*end)->next;
+  kept->next = NULL;
+  *end = kept;
+}
+
+static void leave_due(struct keeper *keeper) {
   while (keeper->due) {
     struct kept *kept = keeper->due;
     keeper->due = kept->next;
-    pwi_free(kept);
+    note_unknown(keeper, kept);
   }
   keeper->due_end = &keeper->due;
 }
 
-/* A snapshot adds no information. */
+/* A snapshot adds no record. */
+static void leave_written(struct keeper *keeper) {
+  if (keeper->is_replacing)
+    pwi_free(keeper->pending);
+  else
+    note_unknown(keeper, keeper->pending);
+  keeper->pending = NULL;
+  keeper->is_replacing = false;
+}
+
+/* After a failure the manager appends nothing more, and the record stays pending until it ends. */
 static void file_is_safe(void *context, pawl_status status) {
   struct keeper *keeper = context;
   struct kept *kept = keeper->pending;
-  keeper->pending = NULL;
-  if (status || keeper->is_replacing) {
-    pwi_free(kept);
-  } else {
+  if (keeper->is_replacing) {
+    leave_written(keeper);
+  } else if (!status) {
+    keeper->pending = NULL;
     kept->due = pwi_sim_node_now(keeper->campaign->cluster.sim, keeper->campaign->cluster.manager_node);
     *keeper->due_end = kept;
     keeper->due_end = &kept->next;
     pwi_campaign_later(keeper->campaign, kept->due - pwi_campaign_now(keeper->campaign), note_due);
   }
-  keeper->is_replacing = false;
   tell(keeper, status);
 }
 
@@ -167,9 +195,44 @@ static void append_to_file(struct pwi_journal *journal, const void *record, size
   if (copy_pending(keeper, record, size)) keeper->file->ops->append(keeper->file, record, size);
 }
 
+/* Two ledgers are the same if their snapshots are. */
+static bool is_same(struct keeper *keeper, const struct pwi_ledger *a, const struct pwi_ledger *b) {
+  struct pwi_writer one = {0}, other = {0};
+  if (a->cluster == 0 || b->cluster == 0) return a->cluster == b->cluster;
+  pwi_record_snapshot(&one, a);
+  pwi_record_snapshot(&other, b);
+  if (one.status || other.status)
+    pwi_sim_fail(keeper->campaign->cluster.sim, PAWL_NO_MEMORY, "not enough memory to compare ledgers");
+  bool same = one.size == other.size && memcmp(one.data, other.data, one.size) == 0;
+  pwi_writer_fini(&one);
+  pwi_writer_fini(&other);
+  return same;
+}
+
+/* Compares a snapshot of the manager with the ledger of all records that the manager takes for durable. */
+static void check_snapshot(struct keeper *keeper, const void *record, size_t size) {
+  struct pwi_ledger own = {0}, given = {0};
+  struct pwi_writer copy = {0};
+  bool is_born = keeper->ledger.cluster != 0;
+  if (is_born) pwi_record_snapshot(&copy, &keeper->ledger);
+  pawl_status status = copy.status;
+  if (!status && is_born) status = pwi_ledger_apply(&own, copy.data, copy.size);
+  for (const struct kept *kept = keeper->due; kept && !status; kept = kept->next) {
+    status = pwi_ledger_apply(&own, kept->bytes, kept->size);
+    if (pwi_ledger_refused(status)) status = PAWL_OK;
+  }
+  if (!status) status = pwi_ledger_apply(&given, record, size);
+  if (status || !is_same(keeper, &own, &given))
+    CAMPAIGN_FAIL(keeper->campaign, "a snapshot of the manager is not the ledger of its records");
+  pwi_ledger_fini(&own);
+  pwi_ledger_fini(&given);
+  pwi_writer_fini(&copy);
+}
+
 static void replace_file(struct pwi_journal *journal, const void *record, size_t size) {
   struct keeper *keeper = keeper_of(journal);
   if (!copy_pending(keeper, record, size)) return;
+  check_snapshot(keeper, record, size);
   keeper->is_replacing = true;
   keeper->campaign->figures.snapshots++;
   keeper->file->ops->replace(keeper->file, record, size);
@@ -195,10 +258,16 @@ static pawl_status read_record(void *context, const void *record, size_t size) {
   return reading->visit(reading->context, record, size);
 }
 
-static bool has_lost(const struct pwi_ledger *safe, const struct pwi_ledger *read) {
-  if (!safe->view) return false;
-  return !read->view || read->view->epoch < safe->view->epoch || read->membership.number < safe->membership.number ||
-         read->catalogue.number < safe->catalogue.number || read->last_sender < safe->last_sender;
+/* The journal has all durable records, and perhaps the first of the others. */
+static bool is_complete(struct keeper *keeper, const struct pwi_ledger *read) {
+  struct kept *next = keeper->unknown;
+  while (!is_same(keeper, &keeper->ledger, read)) {
+    if (!next) return false;
+    pawl_status status = pwi_ledger_apply(&keeper->ledger, next->bytes, next->size);
+    if (status && !pwi_ledger_refused(status)) return false;
+    next = next->next;
+  }
+  return true;
 }
 
 static pawl_status replay_file(struct pwi_journal *journal,
@@ -210,8 +279,9 @@ static pawl_status replay_file(struct pwi_journal *journal,
     pwi_ledger_fini(&reading.ledger);
     return status;
   }
-  if (has_lost(&keeper->ledger, &reading.ledger))
-    CAMPAIGN_FAIL(keeper->campaign, "the manager's journal has lost durable records");
+  if (!is_complete(keeper, &reading.ledger))
+    CAMPAIGN_FAIL(keeper->campaign, "the manager's journal does not contain exactly the durable records");
+  forget_unknown(keeper);
   pwi_ledger_fini(&keeper->ledger);
   keeper->ledger = reading.ledger;
   return PAWL_OK;
@@ -255,9 +325,8 @@ void pwi_keeper_close(void *context, struct pwi_journal *journal) {
   if (keeper->file) {
     keeper->file->ops->destroy(keeper->file);
     keeper->file = NULL;
-    pwi_free(keeper->pending);
-    keeper->pending = NULL;
-    forget_due(keeper);
+    leave_due(keeper);
+    leave_written(keeper);
   }
   leave_pending(keeper);
   keeper->net = NULL;
@@ -270,7 +339,8 @@ void pwi_keeper_fini(struct campaign *campaign) {
     keeper->first = kept->next;
     pwi_free(kept);
   }
-  forget_due(keeper);
-  pwi_free(keeper->pending);
+  leave_due(keeper);
+  leave_written(keeper);
+  forget_unknown(keeper);
   pwi_ledger_fini(&keeper->ledger);
 }

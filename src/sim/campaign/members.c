@@ -83,10 +83,43 @@ pawl_status pwi_members_begin(struct campaign *campaign) {
 
 /* --- the operator --------------------------------------------------------------------------------------- */
 
+/* True if a durable view since the ask does not have the target, or not as a server that is up. */
+static bool was_missing(const struct campaign *campaign, const struct havoc *havoc) {
+  const struct campaign_watch *watch = &campaign->watch;
+  for (size_t epoch = (size_t)havoc->move_epoch; epoch < watch->epochs; epoch++) {
+    const struct pwi_view *view = watch->views[epoch].view;
+    const struct pwi_view_node *node = view ? pwi_view_find(view, (struct pwi_node){havoc->move_to}) : NULL;
+    if (view && (!node || node->state != PWI_NODE_UP)) return true;
+  }
+  return false;
+}
+
+bool pwi_move_may_end(const struct campaign *campaign, pawl_status status) {
+  bool may_fail = campaign->figures.disk_faults > 0;
+  switch (status) {
+  case PAWL_OK:
+    return true;
+  case PAWL_NOT_FOUND:
+    return was_missing(campaign, &campaign->havoc);
+  case PAWL_UNSUPPORTED: /* another shard of the target's process has a copy */
+    return campaign->config.shards > 1;
+  case PAWL_OUTCOME_UNKNOWN:
+  case PAWL_IO:
+  case PAWL_NO_SPACE:
+    return may_fail;
+  default:
+    return false;
+  }
+}
+
+/* Only the data tell whether a move that was ordered has happened. */
 static void moved(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
   struct havoc *havoc = (struct havoc *)((char *)asking - offsetof(struct havoc, move));
-  (void)status, (void)payload, (void)size; /* a move may fail; only the data matters */
+  struct campaign *campaign = (struct campaign *)((char *)havoc - offsetof(struct campaign, havoc));
+  (void)payload, (void)size;
   havoc->is_moving = false;
+  if (!pwi_move_may_end(campaign, status))
+    CAMPAIGN_FAIL(campaign, "an order to move an arc ended with %s, which no fault explains", pawl_status_name(status));
 }
 
 /* A whole arc, a small part of it, or sometimes any range. */
@@ -107,7 +140,9 @@ static void ask_move(struct campaign *campaign) {
   struct pwi_writer writer = {0};
   pwi_write_u64(&writer, positions.begin);
   pwi_write_u64(&writer, positions.end);
-  pwi_write_u64(&writer, view->nodes[pwi_random_below(random, view->node_count)].node.id);
+  havoc->move_to = view->nodes[pwi_random_below(random, view->node_count)].node.id;
+  havoc->move_epoch = view->epoch;
+  pwi_write_u64(&writer, havoc->move_to);
   havoc->move.replied = moved;
   if (!writer.status && !pwi_client_ask(havoc->client.client, &havoc->move, PWI_ASK_MOVE, writer.data, writer.size))
     havoc->is_moving = true;

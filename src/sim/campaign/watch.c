@@ -221,6 +221,7 @@ void pwi_watch_look(struct campaign *campaign) {
 static void look_again(void *context) {
   struct campaign *campaign = context;
   check_everybody(campaign);
+  pwi_kept_look(campaign);
   if (campaign->watch.looks++ % LOOKS_A_DIGEST == 0) compare_members(campaign);
   pwi_campaign_later(campaign, LOOK_NS, look_again);
 }

@@ -22,7 +22,7 @@ struct call_job {
   struct pwi_calling calling; /* must be first */
   struct call_maker *caller;
   uint32_t number;
-  uint64_t node;
+  struct pwi_workload_target node, self; /* when the call was made */
   bool is_begun, is_over;
   uint32_t runs; /* of the function, at the node that was called */
 };
@@ -75,8 +75,11 @@ static void end_run(struct call_maker *caller, size_t slot) {
 
 static void check_leg(const struct call_job *job, const struct pwi_call_leg *leg) {
   struct callers *callers = job->caller->callers;
-  bool is_known = leg->status == PAWL_OK || leg->status == PAWL_NODE_GONE || leg->status == PAWL_OUTCOME_UNKNOWN ||
-                  leg->status == PAWL_UNSUPPORTED;
+  const struct pwi_workload *workload = &callers->workload;
+  bool are_there = pwi_workload_is_there(workload, &job->node) && pwi_workload_is_there(workload, &job->self);
+  bool is_known =
+      leg->status == PAWL_OK || (!are_there && (leg->status == PAWL_NODE_GONE || leg->status == PAWL_OUTCOME_UNKNOWN ||
+                                                leg->status == PAWL_UNSUPPORTED));
   if (!is_known) broken(callers, job->number, "failed", leg->status);
   if (leg->status == PAWL_NODE_GONE && job->runs > 0)
     broken(callers, job->number, "ran at a node that was gone", PAWL_OK);
@@ -99,19 +102,20 @@ static void ended(struct pwi_calling *calling) {
   caller->callers->workload.campaign->figures.calls += calling->leg_count == 1 && !calling->legs[0].status;
 }
 
-static uint64_t draw_node(struct call_maker *caller) {
-  const struct call_maker *other = &caller->callers->all[pwi_random_below(caller->client.random, CALLERS)];
-  struct pwi_client_state state = {0};
-  if (other->client.client) pwi_client_state(other->client.client, &state);
-  return state.sender;
+static struct pwi_workload_target draw_node(struct call_maker *caller) {
+  return pwi_workload_target(&caller->callers->all[pwi_random_below(caller->client.random, CALLERS)].client);
 }
 
 static void make_call(struct call_maker *caller) {
   struct callers *callers = caller->callers;
-  uint64_t node = draw_node(caller);
-  if (node == 0 || callers->job_count == JOBS) return;
+  struct pwi_workload_target node = draw_node(caller);
+  if (node.sender == 0 || callers->job_count == JOBS) return;
   struct call_job *job = &callers->jobs[callers->job_count];
-  *job = (struct call_job){.calling.ended = ended, .caller = caller, .number = callers->job_count++, .node = node};
+  *job = (struct call_job){.calling.ended = ended,
+                           .caller = caller,
+                           .number = callers->job_count++,
+                           .node = node,
+                           .self = pwi_workload_target(&caller->client)};
   unsigned char argument[4];
   struct pawl_graph_call call = {"work", argument, sizeof argument};
   struct pwi_call_graph *graph = NULL;
@@ -119,7 +123,7 @@ static void make_call(struct call_maker *caller) {
   pwi_put_u32(argument, job->number);
   caller->made++;
   pawl_status status = pwi_call_graph_create(&call, 1, NULL, 0, &graph, &culprit);
-  if (!status) status = pwi_client_call(caller->client.client, &job->calling, node, NULL, graph);
+  if (!status) status = pwi_client_call(caller->client.client, &job->calling, node.sender, NULL, graph);
   job->is_begun = !status;
   if (!status) return;
   pwi_call_graph_destroy(graph);

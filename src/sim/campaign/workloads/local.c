@@ -23,6 +23,8 @@ struct visitor {
   struct pwi_task push, pull;
   bool is_pushing, is_pulling;
   uint32_t push_life, pull_life;
+  struct pwi_workload_target holder, self; /* when the calls were made */
+  uint64_t stranger;                       /* the last id of the holder that it called without knowing it */
   int64_t one, least, seen;
 };
 
@@ -65,11 +67,15 @@ static void host_stopped(void *context) { ((struct local *)context)->is_open = f
 
 /* --- visitors ------------------------------------------------------------------------------------------- */
 
-/* Calls fail with the node that they name, and only then. A visitor that pushed to an earlier id of the same process
- * can push to the new one. */
-static bool is_gone(pawl_status status) {
-  return status == PAWL_NODE_GONE || status == PAWL_UNSUPPORTED || status == PAWL_OUTCOME_UNKNOWN ||
-         status == PAWL_NOT_FOUND;
+/* Calls fail with the node that they name, and only then, or with the visitor, if it was declared dead itself. A visitor
+ * that pushed to an earlier id of the same process can push to the new one. If its membership did not have the holder
+ * when it first called, its calls to that id may fail for good. */
+static bool is_gone(const struct visitor *visitor, pawl_status status) {
+  const struct pwi_workload *workload = &visitor->local->workload;
+  bool is_known = status == PAWL_NODE_GONE || status == PAWL_UNSUPPORTED || status == PAWL_OUTCOME_UNKNOWN ||
+                  status == PAWL_NOT_FOUND;
+  bool are_there = pwi_workload_is_there(workload, &visitor->holder) && pwi_workload_is_there(workload, &visitor->self);
+  return is_known && (!are_there || visitor->stranger == visitor->holder.sender);
 }
 
 static void rest(struct visitor *visitor) {
@@ -80,7 +86,8 @@ static void pulled(struct pwi_task *task) {
   struct visitor *visitor = (struct visitor *)((char *)task - offsetof(struct visitor, pull));
   struct local *local = visitor->local;
   visitor->is_pulling = false;
-  if (task->status && !is_gone(task->status)) broken(local, "a local vector cannot be read", (int64_t)task->status, 0);
+  if (task->status && !is_gone(visitor, task->status))
+    broken(local, "a local vector cannot be read", (int64_t)task->status, 0);
   if (!task->status) {
     int64_t most = local->lives[visitor->pull_life].called;
     local->workload.campaign->figures.local_pulls++;
@@ -94,7 +101,7 @@ static void pushed(struct pwi_task *task) {
   struct visitor *visitor = (struct visitor *)((char *)task - offsetof(struct visitor, push));
   struct local *local = visitor->local;
   visitor->is_pushing = false;
-  if (task->status && !is_gone(task->status))
+  if (task->status && !is_gone(visitor, task->status))
     broken(local, "a push to a local vector failed", (int64_t)task->status, 0);
   if (!task->status) {
     local->lives[visitor->push_life].acknowledged++;
@@ -103,12 +110,21 @@ static void pushed(struct pwi_task *task) {
   if (!visitor->is_pulling) rest(visitor);
 }
 
+static bool knows_holder(const struct visitor *visitor) {
+  const struct pwi_membership_sender *sender =
+      pwi_membership_find(pwi_client_membership(visitor->client.client), (struct pwi_sender){visitor->holder.sender});
+  return sender && !sender->retired && sender->address[0];
+}
+
 static void visit(struct visitor *visitor, struct pwi_flow *flow) {
   struct local *local = visitor->local;
   struct pwi_where where = {.keys = &key, .count = 1};
   uint32_t life = local->host.incarnation % LIVES;
   bool pushes = visitor != &local->visitors[VISITORS - 1];
   visitor->push_life = visitor->pull_life = life;
+  visitor->holder = pwi_workload_target(&local->host);
+  visitor->self = pwi_workload_target(&visitor->client);
+  if (!knows_holder(visitor)) visitor->stranger = visitor->holder.sender;
   visitor->one = 1;
   visitor->is_pushing = pushes;
   visitor->is_pulling = true;
@@ -122,7 +138,7 @@ static void visit(struct visitor *visitor, struct pwi_flow *flow) {
   visitor->is_pushing &= !status;
   if (!status) status = pwi_client_start(client, &visitor->pull, flow, PWI_REQUEST_PULL, &where, NULL, &visitor->seen);
   visitor->is_pulling &= !status;
-  if (status && !is_gone(status)) broken(local, "a call to a local vector was refused", (int64_t)status, 0);
+  if (status && !is_gone(visitor, status)) broken(local, "a call to a local vector was refused", (int64_t)status, 0);
   if (status && !visitor->is_pushing) rest(visitor);
 }
 
@@ -166,6 +182,7 @@ static void visitor_started(void *context) { rest(context); }
 
 static void visitor_stopped(void *context) {
   struct visitor *visitor = context;
+  visitor->stranger = 0;
   visitor->is_pushing = visitor->is_pulling = false;
 }
 
@@ -213,5 +230,25 @@ static void describe(const struct pwi_workload *workload, char *text, size_t siz
            local->visitors[1].calls_left, local->visitors[2].calls_left);
 }
 
+/* The rows of the present process, by a client that made no call before. */
+static pawl_status check(struct pwi_workload *workload) {
+  struct local *local = (struct local *)workload;
+  struct pwi_cluster_client *checker = &workload->campaign->checker;
+  struct pwi_where where = {.keys = &key, .count = 1};
+  const struct local_life *life = &local->lives[local->host.incarnation % LIVES];
+  struct pwi_flow *flow;
+  struct pwi_task task;
+  int64_t seen = 0;
+  uint64_t node = find_host(local);
+  if (node == 0) return PAWL_OK; /* a process that has just started holds nothing */
+  pawl_status status = pwi_cluster_open_vector(checker, ROWS, node, &flow);
+  if (!status) status = pwi_cluster_call(checker, flow, PWI_REQUEST_PULL, &where, NULL, &seen, &task);
+  if (!status) status = task.status;
+  if (status) broken(local, "a local vector cannot be read in the end", (int64_t)status, 0);
+  if (seen < life->acknowledged) broken(local, "a push to a local vector was lost", seen, life->acknowledged);
+  if (seen > life->called) broken(local, "a push to a local vector counts twice", seen, life->called);
+  return status;
+}
+
 const struct pwi_workload_ops pwi_workload_local = {
-    .size = sizeof(struct local), .begin = begin, .is_busy = is_busy, .describe = describe};
+    .size = sizeof(struct local), .begin = begin, .is_busy = is_busy, .describe = describe, .check = check};

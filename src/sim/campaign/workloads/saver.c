@@ -4,7 +4,8 @@
  * whole: its files verify; rows contain at least the pushes that were acknowledged before the checkpoint was ordered,
  * and at most those that were called before its name appeared. The rows of one arc were cut at one moment and contain
  * the same pushes, unless a view changed meanwhile: a client with another view cuts its pushes at other places. A save
- * may fail while disks fail, arcs move and servers die; then its name does not appear. After a checkpoint was loaded
+ * may fail while disks fail, arcs move and servers die; then its name does not appear. Neither does it if the manager
+ * has refused the order, which it may do only while an earlier checkpoint is under way. After a checkpoint was loaded
  * the vector is exactly the checkpoint. Saved checkpoints stay whole to the end.
  *
  * All nodes save to one disk, as on a shared file system. Faults do not kill the session: half a load would leave
@@ -54,7 +55,8 @@ struct saver {
   struct saver_push pushes[PUSHES];
   enum saver_phase phase;
   uint32_t rounds_left, saves;
-  bool is_saved[ROUNDS + 1]; /* by number of the save */
+  /* by number of the save: its name exists; the manager refused it, so that its name never may */
+  bool is_saved[ROUNDS + 1], is_refused[ROUNDS + 1];
   /* rows after the last load, and pushes since then */
   int64_t base[SAVED_KEYS], called, acknowledged;
   int64_t least, ordered_at;
@@ -281,7 +283,12 @@ static void load(struct saver *saver) {
 
 static void ordered(struct pwi_asking *asking, pawl_status status, const void *payload, size_t size) {
   struct saver *saver = (struct saver *)((char *)asking - offsetof(struct saver, asking));
-  (void)status, (void)payload, (void)size; /* only the disk tells whether there is a checkpoint */
+  (void)payload, (void)size;
+  /* A manager that has begun may fail later. Whoever asks another manager does not learn whether the first has begun. */
+  bool is_unknown = status == PAWL_OUTCOME_UNKNOWN || pwi_campaign_is_journal_failure(status);
+  saver->is_refused[saver->saves] = status && !is_unknown;
+  if (status && !is_unknown && status != PAWL_EXISTS)
+    broken(saver, "a checkpoint was refused without a cause", 0, (int64_t)status, 0);
   saver->is_asking = false;
   saver->phase = SAVER_WAITING;
 }
@@ -322,6 +329,7 @@ static void look(struct saver *saver) {
     return;
   }
   if (status && status != PAWL_NOT_FOUND) broken(saver, "a checkpoint is damaged", 0, (int64_t)status, 0);
+  if (!status && saver->is_refused[saver->saves]) broken(saver, "a checkpoint exists that was refused", 0, 0, 0);
   campaign->figures.saves += !status;
   campaign->figures.saves_failed += status == PAWL_NOT_FOUND;
   saver->is_saved[saver->saves] = !status;
@@ -406,6 +414,7 @@ static pawl_status check(struct pwi_workload *workload) {
     pawl_status status = read_saved(saver, number, false);
     if (status == PAWL_NOT_FOUND && !saver->is_saved[number]) continue;
     saver->saves = number;
+    if (!status && saver->is_refused[number]) broken(saver, "a checkpoint exists that was refused", 0, 0, 0);
     if (status) broken(saver, "a checkpoint did not stay whole", 0, (int64_t)status, 0);
   }
   pawl_status status = pwi_workload_pull(workload, SAVED, &where, saver->out);

@@ -82,6 +82,19 @@ bool pwi_workload_is_loyal(const struct pwi_workload *workload, const struct pwi
                                 (struct pwi_sender){state.sender});
 }
 
+struct pwi_workload_target pwi_workload_target(const struct pwi_cluster_client *client) {
+  struct pwi_client_state state = {0};
+  if (client->client) pwi_client_state(client->client, &state);
+  return (struct pwi_workload_target){client, client->incarnation, state.sender};
+}
+
+bool pwi_workload_is_there(const struct pwi_workload *workload, const struct pwi_workload_target *target) {
+  struct pwi_workload_target now = pwi_workload_target(target->client);
+  return target->sender != 0 && now.sender == target->sender && now.incarnation == target->incarnation &&
+         pwi_membership_is_live(&pwi_campaign_ledger(workload->campaign)->membership,
+                                (struct pwi_sender){target->sender});
+}
+
 pawl_status pwi_workload_vector(struct pwi_workload *workload, const char *name,
                                 const struct pawl_vector_options *options) {
   struct pwi_flow *flow;

@@ -64,6 +64,19 @@ extern const struct pwi_workload_ops pwi_workload_scanner, pwi_workload_names, p
 /* True if the client is in its first life and was never declared dead, by the manager's durable decisions. */
 bool pwi_workload_is_loyal(const struct pwi_workload *workload, const struct pwi_cluster_client *client);
 
+/* A process as a call names it. */
+struct pwi_workload_target {
+  const struct pwi_cluster_client *client;
+  uint32_t incarnation;
+  uint64_t sender;
+};
+
+struct pwi_workload_target pwi_workload_target(const struct pwi_cluster_client *client);
+
+/* True if that process still lives and was not declared dead, by the manager's durable decisions. Then no call to it
+ * may fail because it is gone. */
+bool pwi_workload_is_there(const struct pwi_workload *workload, const struct pwi_workload_target *target);
+
 /* Creates a vector for a workload. `options` must not contain AUTO where the workload relies on the choice. */
 PAWL_MUST_USE pawl_status pwi_workload_vector(struct pwi_workload *workload, const char *name,
                                               const struct pawl_vector_options *options);

@@ -129,6 +129,32 @@ static void test_managers_take_turns(void **state) {
   assert_true(met.takeovers > 0);
 }
 
+/* Only if the process has ended, or was declared dead, may calls to it fail because it is gone. */
+static void test_a_process_is_there_until_it_ends_or_is_declared_dead(void **state) {
+  (void)state;
+  static struct campaign campaign;
+  static struct pwi_cluster_client client = {.name = "visitor", .job = "test"};
+  const struct pwi_workload workload = {.campaign = &campaign};
+  const struct pwi_cluster_config config = {.seed = 1, .processes = 1, .shards = 1};
+  struct pwi_membership *membership = &campaign.keeper.ledger.membership;
+  assert_int_equal(pwi_cluster_open(&campaign.cluster, &config), PAWL_OK);
+  assert_int_equal(pwi_cluster_client_add(&campaign.cluster, &client), PAWL_OK);
+  assert_int_equal(pwi_cluster_wait_joined(&client), PAWL_OK);
+  struct pwi_workload_target target = pwi_workload_target(&client), other = target, older = target;
+  struct pwi_membership_sender sender = {.sender = {target.sender}, .job = "test", .key = {1}};
+  assert_false(pwi_workload_is_there(&workload, &target));
+  assert_int_equal(pwi_membership_add(membership, &sender), PAWL_OK);
+  assert_true(pwi_workload_is_there(&workload, &target));
+  other.sender++;
+  older.incarnation--;
+  assert_false(pwi_workload_is_there(&workload, &other));
+  assert_false(pwi_workload_is_there(&workload, &older));
+  assert_int_equal(pwi_membership_retire(membership, sender.sender), PAWL_OK);
+  assert_false(pwi_workload_is_there(&workload, &target));
+  pwi_membership_fini(membership);
+  pwi_cluster_close(&campaign.cluster);
+}
+
 /* Seeds whose campaigns failed once, and the reason. */
 static void test_seeds_that_failed_once(void **state) {
   (void)state;
@@ -148,6 +174,7 @@ static void test_seeds_that_failed_once(void **state) {
       97998,        /* the disk of the manager was full when the check of `names` began */
       87953,        /* a member that was declared dead passed a barrier before it was in the group again */
       166,          /* a checkpoint had results of row functions, which its readers took for damage */
+      728,   729,   /* a visitor called a process that its membership did not have yet */
       78490, 79151, /* the first member of a group ended before the second joined: the group was never complete */
   };
   static const uint64_t relay_seeds[] = {
@@ -173,6 +200,7 @@ int main(void) {
       cmocka_unit_test(test_every_workload_works_with_faults),
       cmocka_unit_test(test_outages_and_drifting_clocks_lose_nothing),
       cmocka_unit_test(test_managers_take_turns),
+      cmocka_unit_test(test_a_process_is_there_until_it_ends_or_is_declared_dead),
       cmocka_unit_test(test_seeds_that_failed_once),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
