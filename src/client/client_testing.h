@@ -155,7 +155,7 @@ static inline void start_scene(struct scene *scene) {
   client->host = pwi_copy_string("");
   assert_true(client->membership && client->host);
   add_manager(client);
-  client->is_joined = client->joined.may_write = true;
+  client->is_joined = client->is_in = client->joined.may_write = true;
   client->sender = SENDER;
   client->secret = 1;
   add_entry(client, 1, PWI_ENTRY_VECTOR, "job/weights");

@@ -27,7 +27,7 @@ void pwi_client_tell_idle(struct pwi_client *client) {
     pwi_client_idle(client);
     return;
   }
-  if (!client->is_joined || client->sender == 0) return;
+  if (!client->is_in || client->sender == 0) return;
   client->idle_told = client->last_number;
   client->heard_told = pwi_client_asks_heard(client);
   pwi_client_say(client, PWI_SAY_IDLE, client->last_number, client->heard_told);

@@ -389,6 +389,7 @@ struct pwi_client {
   struct pwi_joined joined;
   uint32_t listed; /* number of a membership that lists the id; the news with it may still be under way */
   bool is_joined, is_leaving, has_said_leave, has_left;
+  bool is_in;         /* the manager has answered JOIN over the present link */
   bool is_dead;       /* for good; `has_left` is then true as well */
   pawl_status died;   /* why the client is dead */
   int64_t refused_at; /* since when every manager has refused the client's key; 0: it is accepted */

@@ -53,6 +53,8 @@ void pwi_client_manager_lost(struct pwi_client *client, pawl_status why) {
 static void say(struct pwi_client *client, enum pwi_say kind, uint64_t task, uint64_t tick,
                 const struct pwi_enclosure *enclosures, size_t count) {
   if (!client->manager || !client->manager->is_up) return;
+  /* A manager that has not answered JOIN closes the link on any other message. */
+  if (kind != PWI_SAY_JOIN && !client->is_in) return;
   struct pwi_message_head head = {.kind = (uint16_t)kind,
                                   .sender = client->sender,
                                   .task = task,
@@ -85,6 +87,7 @@ void pwi_client_join(struct pwi_client *client) {
                           .secret = client->secret,
                           .reader = client->config.reader,
                           .retired = client->retired};
+  client->is_in = false;
   memcpy(join.key, client->key, sizeof join.key);
   strncpy(join.address, pwi_net_address(client->config.net), sizeof join.address - 1);
   strncpy(join.host, client->host, sizeof join.host - 1);
@@ -125,6 +128,7 @@ static void send_asks(struct pwi_client *client) {
 
 void pwi_client_say_leave(struct pwi_client *client) {
   if (!client->is_leaving || client->has_left || client->outstanding > 0 || client->has_said_leave) return;
+  if (!client->manager || !client->manager->is_up || !client->is_in) return; /* said when it has joined again */
   client->has_said_leave = true;
   pwi_client_tell_counts(client, true);
   say(client, PWI_SAY_LEAVE, 0, 0, NULL, 0);
@@ -148,7 +152,7 @@ static void take_joined(struct pwi_client *client, const struct pwi_joined *join
   if (membership > client->listed) client->listed = membership;
   uint64_t settled = joined->settled ? client->retired : 0;
   client->retired = 0;
-  client->is_joined = true;
+  client->is_joined = client->is_in = true;
   client->numbers.node = joined->id;
   client->numbers.is_sender = true;
   client->numbers.cluster = joined->cluster;

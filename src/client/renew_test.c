@@ -209,6 +209,38 @@ static void test_a_client_that_joins_again_asks_nothing(void **state) {
   stop_scene(&scene);
 }
 
+/* A manager that has just started answers late, and closes the link on any other message before. */
+static void test_a_client_says_nothing_before_its_join_is_answered(void **state) {
+  START;
+  struct pwi_asking asking = {.replied = ignore_reply};
+  struct pwi_writer writer = {0};
+  struct pwi_joined joined = {.id = SENDER, .secret = 1, .may_write = true};
+  assert_int_equal(pwi_managers_init(&scene.client->managers, "manager:1", PWI_CLIENT_RETRY_MIN), PAWL_OK);
+  scene.client->greeting.host = "";
+  pwi_client_join(scene.client); /* over a new link */
+  assert_int_equal(pwi_client_ask(scene.client, &asking, PWI_ASK_SYNC, NULL, 0), PAWL_OK);
+  pwi_client_leave(scene.client);
+  assert_int_equal(said(&scene, PWI_SAY_JOIN), 1);
+  assert_int_equal(scene.net.sent_count, 1);
+  pwi_joined_encode(&joined, &writer);
+  hear_manager(&scene, PWI_SAY_JOINED, 0, 0, PWI_SECTION_PAYLOAD, writer.data, writer.size);
+  assert_int_equal(said(&scene, PWI_SAY_ASK), 1);
+  assert_int_equal(said(&scene, PWI_SAY_LEAVE), 1);
+  pwi_writer_fini(&writer);
+  stop_scene(&scene);
+}
+
+/* The client says so when it is back. */
+static void test_a_client_may_leave_while_it_has_no_manager(void **state) {
+  START;
+  scene.client->manager->is_up = false;
+  pwi_client_leave(scene.client);
+  scene.client->manager->is_up = true; /* it has joined over the next link */
+  pwi_client_say_leave(scene.client);
+  assert_int_equal(said(&scene, PWI_SAY_LEAVE), 1);
+  stop_scene(&scene);
+}
+
 static void test_a_client_whose_leave_was_lost_says_so_again(void **state) {
   START;
   struct client_link *link = scene.client->manager;
@@ -251,6 +283,8 @@ int main(void) {
       cmocka_unit_test(test_a_new_id_is_proved_on_links_that_there_are),
       cmocka_unit_test(test_a_client_that_may_write_again_begins_a_new_clock),
       cmocka_unit_test(test_a_client_that_joins_again_asks_nothing),
+      cmocka_unit_test(test_a_client_says_nothing_before_its_join_is_answered),
+      cmocka_unit_test(test_a_client_may_leave_while_it_has_no_manager),
       cmocka_unit_test(test_a_client_whose_leave_was_lost_says_so_again),
       cmocka_unit_test(test_a_client_asks_again_to_be_a_member_of_its_group),
   };

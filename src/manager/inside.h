@@ -158,8 +158,7 @@ struct manager_node {
   int64_t check_at;          /* when the timer is due */
   int64_t lost_at;           /* when its link went down, or the manager started; later by the time that the manager
                                 stood still since then */
-  bool was_lost;             /* a link of it has gone down since the manager started */
-  int64_t returned_at;       /* when it last joined after that; 0: never */
+  int64_t returned_at;       /* when it last joined again; 0: never */
   bool was_silent;           /* its link went down because of silence */
   struct inquiry inquiry;
   enum pwi_verdict verdict; /* of the witnesses */

@@ -169,9 +169,9 @@ static pawl_status decide_server(struct pwi_manager *manager, struct decision *d
 static void let_server_in(struct pwi_manager *manager, struct manager_peer *peer, struct manager_node *node) {
   bool was_suspect = pwi_manager_suspects_itself(manager);
   if (node->peer) pwi_manager_moves_lost(manager, node->id, true); /* orders on the old link may be lost */
+  if (node->peer || peer->join.id != 0) node->returned_at = pwi_net_now(manager->config.net);
   replace_peer(manager, node->peer, peer);
   node->peer = peer;
-  if (node->was_lost) node->returned_at = pwi_net_now(manager->config.net);
   node->declared = false;
   node->verdict = PWI_VERDICT_NONE;
   manager->presence_changes++;

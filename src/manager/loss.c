@@ -148,7 +148,7 @@ static bool is_doubtful(struct pwi_manager *manager, uint64_t id) {
   return node && pwi_manager_may_return(manager, node);
 }
 
-/* The member came back a moment ago, and its neighbours may not have reached it again yet. Or it was sent the view
+/* The member came back a moment ago, perhaps before its old link went down, and its neighbours may not have reached it again yet. Or it was sent the view
  * with this chain a moment ago and has not confirmed it: its link may be broken, because its neighbours complain
  * before the manager notices the silence. A neighbour that still does not reach it complains again. */
 static bool is_about_to_answer(const struct pwi_manager *manager, uint64_t id, uint64_t since) {

@@ -237,7 +237,6 @@ void pwi_manager_link_lost(struct pwi_manager *manager, struct manager_node *nod
   manager->presence_changes++;
   node->lost_at = pwi_net_now(manager->config.net);
   node->was_silent = was_silent;
-  node->was_lost = true;
   node->is_own_verdict = false;
   node->verdict = is_of_the_dead(manager, node) ? PWI_VERDICT_GONE : PWI_VERDICT_NONE;
   if (node->verdict == PWI_VERDICT_GONE)

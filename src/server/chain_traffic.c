@@ -260,7 +260,7 @@ void pwi_server_chains_unstick(struct pwi_server *server) {
 /* --- complaining ---------------------------------------------------------------------------------------- */
 
 static bool has_manager(const struct pwi_server *server) {
-  return server->joined && server->manager && server->manager->is_up;
+  return server->joined_at != 0 && server->manager && server->manager->is_up;
 }
 
 static void send_complaint(struct pwi_server *server, const struct pwi_chain *chain, uint64_t node, pawl_status why) {

@@ -60,6 +60,8 @@ struct server_peer *pwi_server_connect(struct pwi_server *server, enum server_pe
 void pwi_server_say(struct pwi_server *server, struct server_peer *peer, enum pwi_say kind,
                     const struct pwi_enclosure *enclosures, size_t count) {
   if (!peer || !peer->is_up) return;
+  /* A manager that has not answered JOIN closes the link on any other message. */
+  if (peer == server->manager && kind != PWI_SAY_JOIN && server->joined_at == 0) return;
   struct pwi_message_head head = {.kind = (uint16_t)kind,
                                   .sender = server->node,
                                   .tick = server->managers.term,

@@ -100,11 +100,32 @@ static void test_a_server_that_wants_to_leave_has_left_once_it_is_no_member(void
   stop_scene(&s);
 }
 
+/* A manager that has just started answers late, and closes the link on any other message before. */
+static void test_a_server_says_nothing_before_its_join_is_answered(void **state) {
+  (void)state;
+  struct scene s;
+  size_t count;
+  start_scene(&s, 1, "1");
+  lose_manager(&s);
+  reach_manager(&s);
+  uint64_t link = s.server->manager->link.id;
+  pwi_server_actor.timer(s.server, (struct pwi_timer){2}, TIMER_REPORT);
+  pwi_server_leave(s.server);
+  last_sent(&s, link, &count);
+  assert_int_equal(count, 1); /* the JOIN */
+  say_joined(&s, &(struct pwi_joined){.id = 1, .secret = 99});
+  const struct stub_sent *sent = last_sent(&s, link, &count);
+  assert_int_equal(count, 2);
+  assert_int_equal(pwi_message_peek_kind(sent->head), PWI_SAY_LEAVE);
+  stop_scene(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_an_attempt_to_reach_the_manager_has_an_end),
       cmocka_unit_test(test_a_server_that_was_declared_dead_joins_as_a_new_one),
       cmocka_unit_test(test_a_server_that_wants_to_leave_has_left_once_it_is_no_member),
+      cmocka_unit_test(test_a_server_says_nothing_before_its_join_is_answered),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

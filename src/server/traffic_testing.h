@@ -51,6 +51,7 @@ static inline void start_scene(struct scene *scene, uint64_t node, const char *m
   struct pwi_server *server = scene->server;
   assert_int_equal(server->manager->link.id, MANAGER_LINK);
   server->manager->is_up = server->joined = true;
+  server->joined_at = 1;
   server->manager->peering.link = server->manager->peering.data = terms;
   server->node = node;
   server->chains.answer = note_reply;

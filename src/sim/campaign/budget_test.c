@@ -115,16 +115,26 @@ static void test_a_memory_cap_costs_no_copy(void **state) {
 
 /* --- seeds ---------------------------------------------------------------------------------------------- */
 
-/* 3910: a link was reset, and one of its servers isolated for 166 ms before there was a new link. */
+static const struct {
+  uint64_t seed;
+  int replicas;
+} seeds[] = {
+    {16, -1}, /* a client that spoke before its JOIN was answered lost its link, and was declared dead */
+    {2677,
+     -1},     /* a server made a new link before the manager noticed that the old one was silent, and was dropped from a
+                   chain at once, as if it had not just come back */
+    {500, 2}, /* the same after a restart of the manager */
+    {3910, -1}, /* a link was reset, and one of its servers isolated for 166 ms before there was a new link */
+};
+
 static void test_seeds(void **state) {
   (void)state;
-  static const uint64_t seeds[] = {3910};
   for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
     struct pwi_campaign_config config;
     struct pwi_campaign_result result;
-    pwi_campaign_draw(seeds[i], -1, &config);
+    pwi_campaign_draw(seeds[i].seed, seeds[i].replicas, &config);
     pwi_campaign_run(&config, &result);
-    if (result.has_failed) fail_msg("seed %llu: %s", (unsigned long long)seeds[i], result.failure);
+    if (result.has_failed) fail_msg("seed %llu: %s", (unsigned long long)seeds[i].seed, result.failure);
   }
 }
 

@@ -275,7 +275,7 @@ static void test_only_faults_between_client_and_manager_explain_its_retirement(v
   fault.kind = PWI_SIM_FAULT_KILL;
   assert_false(is_retirement_explained(fault)); /* it waits for its clients when it is back */
   fault.at = 3 * PWI_SIM_SECOND;
-  assert_true(is_retirement_explained(fault)); /* the known bug */
+  assert_false(is_retirement_explained(fault));
   fault.at = 4 * PWI_SIM_SECOND;
   fault.kind = PWI_SIM_FAULT_PART;
   fault.other = other;

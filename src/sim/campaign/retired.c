@@ -7,7 +7,6 @@
 #include "sim/campaign/inside.h"
 
 #define SETTLE_NS (1300 * MS) /* time until a client is back at the manager after a fault has healed */
-#define RETURN_NS (1250 * MS) /* a manager that has started waits so long for its clients, before their grace */
 
 static bool is_manager(const struct campaign *campaign, struct pwi_sim_node node) {
   for (size_t i = 0; i < campaign->leaders.count; i++)
@@ -34,26 +33,9 @@ static bool explains(const struct campaign *campaign, const struct pwi_sim_fault
   return false;
 }
 
-/* A known bug (seed 16): a client that sends IDLE, or a server that sends REPORT, before the manager has answered its
- * JOIN, loses its link, and is declared dead if it is back too late. This happens to managers that have just started,
- * which answer late, and not before they have waited for their clients. Without the bug nothing needs this excuse. */
-static bool is_known_bug(const struct campaign *campaign, int64_t at) {
-  const struct havoc *havoc = &campaign->havoc;
-  for (size_t list = 0; list < 2; list++) {
-    const struct pwi_sim_fault *faults = list == 0 ? havoc->items : havoc->blind.items;
-    size_t count = list == 0 ? havoc->item_count : havoc->blind.count;
-    for (size_t i = 0; i < count; i++) {
-      int64_t since = at - faults[i].at - faults[i].duration;
-      if (faults[i].kind != PWI_SIM_FAULT_KILL || !is_manager(campaign, faults[i].node)) continue;
-      if (since >= RETURN_NS && since <= RETURN_NS + campaign->config.client_grace_ns + SETTLE_NS) return true;
-    }
-  }
-  return false;
-}
-
 bool pwi_retired_is_explained(const struct campaign *campaign, struct pwi_sim_node client, int64_t at) {
   const struct havoc *havoc = &campaign->havoc;
-  return is_known_bug(campaign, at) || explains(campaign, havoc->items, havoc->item_count, client, at) ||
+  return explains(campaign, havoc->items, havoc->item_count, client, at) ||
          explains(campaign, havoc->blind.items, havoc->blind.count, client, at) ||
          explains(campaign, havoc->kills.items, havoc->kills.count, client, at);
 }
