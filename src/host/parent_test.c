@@ -91,7 +91,7 @@ static void hear_all(int fd, char *heard, size_t size) {
   size_t length = 0;
   for (;;) {
     struct pollfd wanted = {.fd = fd, .events = POLLIN};
-    if (poll(&wanted, 1, PATIENCE_MS) != 1) fail_msg("somebody is still there after minutes");
+    if (poll(&wanted, 1, PATIENCE_MS) != 1) fail_msg("a process still holds the pipe after minutes");
     ssize_t got = read(fd, heard + length, size - 1 - length);
     if (got <= 0) break;
     length += (size_t)got;
